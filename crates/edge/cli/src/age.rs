@@ -1,12 +1,11 @@
 //! `flashyard age`.
 
 use crate::arguments::AgeOptions;
-use crate::files::write_aged;
-use crate::scenarios::Source;
-use crate::{Outcome, out, output, parallel};
+use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
 use flashyard_scenario::{Aged, LifeStop, Purpose, Resolved, SYSTEMS, resolve};
+use flashyard_workbench::{Origin, Source, refuse_input, write_aged, write_file, write_life};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
@@ -28,7 +27,7 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
         output::refuse_existing("--save", path, options.force)?;
     }
     if let Some(directory) = &options.out {
-        FILES.iter().try_for_each(|name| output::refuse_input(&directory.join(name)))?;
+        FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))?;
     }
     let mut scenario = resolved.scenario.clone();
     scenario.seed = options.seed.unwrap_or(scenario.seed);
@@ -82,8 +81,8 @@ fn write_files(directory: &Path, aged: &dyn Aged, resolved: &Resolved, options: 
     facts.extend(options.set.iter().map(|setting| fact("Set", setting.clone())));
     let version = env!("CARGO_PKG_VERSION");
     let page = life_page(&scenario.name, &scenario.title, facts, aged.record(), aged.course(), version);
-    output::write_file(directory, FILES[0], &charts_page(&page)?)?;
-    output::write_file(directory, FILES[1], &format!("{:#}\n", serde_json::to_value(aged.record())?))?;
-    output::write_file(directory, FILES[2], &resolved.text)?;
-    out::write_life(directory, aged.course(), out::Origin { version, scenario: &scenario.name, seed })
+    write_file(directory, FILES[0], &charts_page(&page)?)?;
+    write_file(directory, FILES[1], &format!("{:#}\n", serde_json::to_value(aged.record())?))?;
+    write_file(directory, FILES[2], &resolved.text)?;
+    Ok(write_life(directory, aged.course(), Origin { version, scenario: &scenario.name, seed })?)
 }

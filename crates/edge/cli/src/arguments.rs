@@ -8,6 +8,7 @@ use flashyard_faults::Case;
 use flashyard_live::NbdAddress;
 use flashyard_scenario::Pacing;
 use flashyard_trace_io::CacheSize;
+use flashyard_workbench::SEED_MAX;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
@@ -499,9 +500,6 @@ pub(crate) struct LoadOptions {
     #[arg(long)]
     pub(crate) json: bool,
 }
-
-/// The largest seed: a scenario file has no larger whole numbers.
-pub(crate) const SEED_MAX: u64 = i64::MAX as u64;
 
 /// A seed.
 fn seed(text: &str) -> Result<u64, String> {

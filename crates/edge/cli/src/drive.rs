@@ -1,6 +1,5 @@
 //! Drives of a scenario as storage of volumes: an engine on a thread of its own runs them.
 
-use crate::scenarios::Source;
 use crate::worlds::{set_up_world, tempo_of};
 use anyhow::{Context, Result, bail};
 use flashyard_blk::VolumeInfo;
@@ -8,6 +7,7 @@ use flashyard_live::{ChannelFront, Client, Engine, SetUp, Wake};
 use flashyard_scenario::{Overrides, Purpose, resolve_with};
 use flashyard_served::Session;
 use flashyard_volumes::OpenDrive;
+use flashyard_workbench::Source;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,14 +1,14 @@
 //! `flashyard faults`.
 
 use crate::arguments::FaultsOptions;
-use crate::parallel::Panicked;
-use crate::scenarios::Source;
 use crate::{Outcome, output, parallel};
 use anyhow::{Result, ensure};
 use flashyard_faults::{Case, Explorer, Fault, FaultPlan, Limits, Outcome as RunOutcome, Report, World, shrink};
 use flashyard_scenario::{
     AnyWorld, FaultWorld, MadeOf, Overrides, Purpose, SYSTEMS, Scenario, ScenarioError, resolve_with,
 };
+use flashyard_workbench::Panicked;
+use flashyard_workbench::Source;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;

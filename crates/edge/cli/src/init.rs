@@ -1,10 +1,10 @@
 //! `flashyard init`: a scenario of one's own to start from.
 
 use crate::arguments::InitOptions;
-use crate::scenarios::{carried, names};
 use crate::{Outcome, output};
 use anyhow::{Context, Result, bail};
 use flashyard_scenario::SYSTEMS;
+use flashyard_workbench::{carried, carried_names};
 use std::path::PathBuf;
 
 /// Writes a carried scenario, the files beside it, and every profile into a directory.
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Errors: an unknown scenario, a file that is there already (unless `--force` is given) or cannot be written.
 pub(crate) fn init(options: &InitOptions) -> Result<Outcome> {
     let Some(carried) = carried(&options.from) else {
-        bail!("--from {}: the program carries no scenario of that name; it carries {}", options.from, names());
+        bail!("--from {}: the program carries no scenario of that name; it carries {}", options.from, carried_names());
     };
     let mut files: Vec<(PathBuf, &str)> =
         carried.files.iter().map(|(name, text)| (options.directory.join(name), *text)).collect();

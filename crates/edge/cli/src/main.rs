@@ -4,7 +4,6 @@
 //! differs, 2 bad input, or a design that cannot be run, 130 interrupted.
 
 mod age;
-mod aged_cache;
 mod arguments;
 mod billboard;
 mod byte_count;
@@ -12,19 +11,15 @@ mod control;
 mod cvfs;
 mod drive;
 mod faults;
-mod files;
 mod fronts;
 mod init;
-mod kept;
 mod load;
 mod new_drive;
-mod out;
 mod output;
 mod parallel;
 mod queues;
 mod reproduce;
 mod run;
-mod scenarios;
 mod secrets;
 mod serve;
 mod status;

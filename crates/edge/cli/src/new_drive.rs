@@ -1,10 +1,10 @@
 //! `flashyard new-drive`: the profile of a drive from the figures of its data sheet.
 
-use crate::files::DiskFiles;
 use crate::{Outcome, output};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flashyard_scenario::drive::new_drive;
+use flashyard_workbench::DiskFiles;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 

@@ -2,37 +2,12 @@
 //! unless the command says so.
 
 use anyhow::{Context, Result, bail};
+use flashyard_workbench::refuse_input;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-
-/// Files that this command reads. A number of an inode may be given to another file once the first is gone, so that
-/// identities are compared while both names exist.
-static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-/// Notes that the command reads `path`, so that it is never written.
-pub(crate) fn note_read(path: &Path) {
-    READ.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
-}
-
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    // Of the file itself, whatever links lead there.
-    let found = std::fs::metadata(path).ok().filter(|found| found.is_file())?;
-    Some((found.dev(), found.ino()))
-}
-
-/// Refuses to write what the command reads.
-pub(crate) fn refuse_input(path: &Path) -> Result<()> {
-    let read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if identity(path).is_some_and(|written| read.iter().any(|input| identity(input) == Some(written))) {
-        bail!("{}: this command reads that file, and does not write it; give another name", path.display());
-    }
-    Ok(())
-}
+use std::path::Path;
 
 /// Refuses to write in place of a file that holds something, unless `force` says that it may go.
 pub(crate) fn refuse_existing(option: &str, path: &Path, force: bool) -> Result<()> {
@@ -88,70 +63,20 @@ pub(crate) fn json(value: &Value) {
     line(&format!("{value:#}"));
 }
 
-/// Writes a file whole or not at all: beside its place first, then renamed.
-pub(crate) fn write_file(directory: &Path, name: &str, content: &str) -> Result<()> {
-    std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
-    replace_file(&directory.join(name), |file| Ok(Some(file.write_all(content.as_bytes())?)))?;
-    Ok(())
-}
-
-/// Lets `write` fill a file beside `path`, then renames it to `path`. When `write` fails, or ends with `None`
-/// because it was interrupted, `path` stays as it was and nothing is left beside it.
-pub(crate) fn replace_file<R>(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> Result<Option<R>>,
-) -> Result<Option<R>> {
-    refuse_input(path)?;
-    let failed = || format!("{}: cannot be written", path.display());
-    // A directory cannot be replaced, and a device must not be.
-    let Some(name) = path.file_name().filter(|_| path.is_file() || !path.exists()) else {
-        bail!("{}: cannot be written: there is something that is no regular file", path.display());
-    };
-    let partial = path.with_file_name(format!(".{}.partial", name.display()));
-    let mut file = BufWriter::new(File::create(&partial).with_context(failed)?);
-    let written = write(&mut file).and_then(|result| {
-        file.flush().with_context(failed)?;
-        if result.is_some() {
-            std::fs::rename(&partial, path).with_context(failed)?;
-        }
-        Ok(result)
-    });
-    if !matches!(written, Ok(Some(_))) {
-        // The first error counts; a file that cannot be removed does no harm.
-        let _ = std::fs::remove_file(&partial);
-    }
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::{Error, ErrorKind};
 
     #[test]
-    fn what_is_read_is_not_written_by_any_name() {
+    fn what_is_read_is_not_written_even_by_force() {
         let directory = tempfile::tempdir().expect("there is room");
         let input = directory.path().join("input");
         std::fs::write(&input, "precious").expect("it can be written");
-        note_read(&input);
-        let link = directory.path().join("link");
-        std::os::unix::fs::symlink("input", &link).expect("it can be made");
-        let hard = directory.path().join("hard");
-        std::fs::hard_link(&input, &hard).expect("it can be made");
-        let dotted = directory.path().join("../").join(directory.path().file_name().expect("it has one")).join("input");
-        for name in [&input, &link, &hard, &dotted] {
-            let refused = write_file(
-                name.parent().expect("it has one"),
-                &name.file_name().expect("it has one").to_string_lossy(),
-                "new",
-            );
-            let text = format!("{:#}", refused.expect_err("it is read"));
-            assert!(text.contains("this command reads that file"), "{text}");
-            let forced = refuse_existing("--save", name, true).expect_err("no force helps");
-            assert!(format!("{forced:#}").starts_with("--save: "), "{forced:#}");
-        }
+        flashyard_workbench::note_read(&input);
+        let forced = refuse_existing("--save", &input, true).expect_err("no force helps");
+        assert!(format!("{forced:#}").starts_with("--save: "), "{forced:#}");
         assert_eq!(std::fs::read_to_string(&input).expect("it is there"), "precious");
-        write_file(directory.path(), "other", "new").expect("nobody reads it");
     }
 
     #[test]

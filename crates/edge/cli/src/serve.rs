@@ -2,9 +2,7 @@
 
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
-use crate::files::DiskFiles;
 use crate::fronts::Names;
-use crate::scenarios::Source;
 use crate::watch::{Subject, Watch};
 use crate::worlds::{serving, set_up_world, tempo_of};
 use crate::{Outcome, fronts, output, parallel, volumes};
@@ -19,6 +17,8 @@ use flashyard_scenario::{Overrides, Purpose, Resolved, Scenario, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan};
 use flashyard_volumes::describes_volumes;
+use flashyard_workbench::DiskFiles;
+use flashyard_workbench::Source;
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
@@ -75,7 +75,7 @@ fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;
     if let Some(path) = &options.hosts {
-        output::note_read(path);
+        flashyard_workbench::note_read(path);
     }
     if let Some(path) = &options.journal {
         output::refuse_existing("--journal", path, options.force)?;

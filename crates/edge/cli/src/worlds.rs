@@ -1,10 +1,10 @@
 //! Worlds that serve: from a scenario to one over what its directory holds.
 
-use crate::files::DiskFiles;
 use anyhow::{Context, Result, bail};
 use flashyard_live::{SetUp, Shape, Tempo, set_up};
 use flashyard_scenario::{Pacing, Resolved, Room, SYSTEMS, Serve};
 use flashyard_units::VolumeId;
+use flashyard_workbench::DiskFiles;
 use std::path::Path;
 
 /// The world that serves a scenario, over what its directory holds, and the volumes that it exports.

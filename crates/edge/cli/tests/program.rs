@@ -231,7 +231,10 @@ fn a_life_is_written_as_a_page_and_as_tables() {
     let record = std::fs::read(out.path().join("life.json")).expect("the record was written");
     let record: serde_json::Value = serde_json::from_slice(&record).expect("it is JSON");
     let last = |key: &str| record["last"][key].clone();
-    assert_eq!(last("host_slots"), 2 * record["drive_slots"].as_u64().expect("a number"));
+    let [written, slots] =
+        [&record["last"]["host_slots"], &record["drive_slots"]].map(|one| one.as_u64().expect("a number"));
+    // The last request is carried out whole.
+    assert!((2 * slots..2 * slots + 16).contains(&written), "{written} of {slots}");
     let [life, erases] = ["life.parquet", "erase_counts.parquet"].map(|name| {
         let file = std::fs::File::open(out.path().join(name)).expect("the table was written");
         TableReader::new(file).expect("it is a table")

@@ -9,8 +9,8 @@ use std::path::Path;
 
 pub(crate) fn convert(options: &ConvertOptions) -> Result<Outcome> {
     let to = output_format(&options.out, options.to.as_deref())?;
-    output::note_read(&options.file);
-    output::refuse_input(&options.out)?;
+    flashyard_workbench::note_read(&options.file);
+    flashyard_workbench::refuse_input(&options.out)?;
     let reader = open_as(&options.file, options.format.as_deref())?;
     parallel::catch_interrupt()?;
     let mut progress = Progress::begin();
@@ -19,7 +19,7 @@ pub(crate) fn convert(options: &ConvertOptions) -> Result<Outcome> {
         !parallel::interrupted()
     };
     let cannot_write = |error| Error::from(error).context(format!("{}: cannot be written", options.out.display()));
-    let rows = output::replace_file(&options.out, |file| {
+    let rows = flashyard_workbench::replace_file(&options.out, |file| {
         flashyard_trace_io::convert(reader, to, file, &mut observer).map_err(|error| match error {
             // It names the trace and the line; the others are about the output.
             ConvertError::Trace(error) => error.into(),

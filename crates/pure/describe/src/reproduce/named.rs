@@ -11,9 +11,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// One run of such a study.
-pub trait NamedRun: Copy + PartialEq + Sync {
+pub trait NamedRun: Copy + PartialEq + Send + Sync {
     /// The scenario that all runs begin with.
-    type Base: Sync;
+    type Base: Send + Sync;
     /// Record of a run: plain data.
     type Record: Serialize + DeserializeOwned;
 

@@ -5,7 +5,7 @@ use flashyard_report::{ChartSection, Comparison};
 use serde_json::Value;
 
 /// A study: published numbers, and runs that are carried out one by one and kept by name.
-pub trait Reproduction: Sync {
+pub trait Reproduction: Send + Sync {
     /// Names of the runs that the wanted numbers need, each once. The name says all that makes a run.
     fn runs(&self) -> Vec<String>;
 

@@ -1,6 +1,6 @@
 //! The course of a life as tables.
 
-use super::tables::Table;
+use super::Table;
 use flashyard_columns::Values;
 use flashyard_report::{Amplification, LifeCourse, LifeMoment};
 

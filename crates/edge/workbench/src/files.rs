@@ -1,14 +1,15 @@
 //! Profiles and traces from the file system.
 
+use crate::WorkbenchError;
 use crate::aged_cache::AgedCache;
-use crate::output;
+use crate::replace::{note_read, replace_file};
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::Files;
 use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
 use flashyard_workload::{RecordStream, Records, SourceError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Overwritten slots from which on a state is worth its keeping. Source: \[A\] two seconds of a processor.
 const KEPT_FROM: u64 = 1 << 24;
@@ -18,10 +19,12 @@ pub(crate) type CarriedFile = (&'static str, &'static str);
 
 /// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
 /// directory, or beside the scenario; job files beside the scenario, or where the command line says.
-pub(crate) struct DiskFiles {
+pub struct DiskFiles {
     base: PathBuf,
     job_file: Option<PathBuf>,
     carried: &'static [CarriedFile],
+    /// Traces in memory by name.
+    given: Mutex<Vec<(String, Arc<[TraceRecord]>)>>,
     aged: OnceLock<Option<AgedCache>>,
 }
 
@@ -29,9 +32,25 @@ impl DiskFiles {
     /// Files for a scenario in directory `base`, with the job file that the command line names, from the working
     /// directory, and with those that the program carries. They live as long as the program: runs on several threads
     /// share them.
-    pub(crate) fn leak(base: &Path, job_file: Option<&Path>, carried: &'static [CarriedFile]) -> &'static Self {
+    pub fn leak(base: &Path, job_file: Option<&Path>, carried: &'static [CarriedFile]) -> &'static Self {
         let (base, job_file) = (base.to_owned(), job_file.map(Path::to_owned));
-        Box::leak(Box::new(Self { base, job_file, carried, aged: OnceLock::new() }))
+        Box::leak(Box::new(Self { base, job_file, carried, given: Mutex::default(), aged: OnceLock::new() }))
+    }
+
+    /// A trace in memory, under a name that scenarios may give as `workload.trace`. It takes precedence over files.
+    pub fn give_trace(&self, name: &str, records: Arc<[TraceRecord]>) {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).push((name.to_owned(), records));
+    }
+
+    /// Gives up traces in memory.
+    pub fn forget_traces(&self) {
+        self.given.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn given_trace(&self, name: &str) -> Option<GivenRecords> {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, records) = given.iter().find(|trace| trace.0 == name)?;
+        Some(GivenRecords { records: records.clone(), next: 0 })
     }
 
     /// States of overwritten drives, once a run needs one.
@@ -52,6 +71,9 @@ impl Files for DiskFiles {
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {
+        if let Some(records) = self.given_trace(name) {
+            return Ok(Box::new(records));
+        }
         let (name, format) = match name.split_once('#') {
             Some((file, format)) => {
                 let known = || format!("{name}: there is no format {format:?}, give one of {}", Format::names());
@@ -62,7 +84,7 @@ impl Files for DiskFiles {
         let direct = PathBuf::from(name);
         let beside = self.base.join(name);
         let path = if !direct.exists() && beside.exists() { beside } else { direct };
-        output::note_read(&path);
+        note_read(&path);
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
         Ok(Box::new(FileRecords(reader)))
     }
@@ -80,7 +102,7 @@ impl Files for DiskFiles {
 
     fn bytes(&self, name: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
         let path = self.base.join(name);
-        output::note_read(&path);
+        note_read(&path);
         let path = path.display();
         let mut bytes = Vec::new();
         // One more than there can be, so that more is seen.
@@ -116,8 +138,8 @@ impl Files for DiskFiles {
 /// The text of a file, which is not written by this command then.
 ///
 /// Errors: those of the operating system.
-pub(crate) fn read_text(path: &Path) -> std::io::Result<String> {
-    output::note_read(path);
+pub fn read_text(path: &Path) -> std::io::Result<String> {
+    note_read(path);
     std::fs::read_to_string(path)
 }
 
@@ -127,10 +149,29 @@ const COMPRESSION: i32 = 3;
 /// Writes the file of an aged drive, whole or not at all.
 ///
 /// Errors: a file that cannot be written.
-pub(crate) fn write_aged(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
-    let packed = zstd::encode_all(bytes, COMPRESSION)?;
-    output::replace_file(path, |file| Ok(Some(file.write_all(&packed)?))).map(drop)
+pub fn write_aged(path: &Path, bytes: &[u8]) -> Result<(), WorkbenchError> {
+    let failed = |error| WorkbenchError::file(path, "cannot be written", error);
+    let packed = zstd::encode_all(bytes, COMPRESSION).map_err(failed)?;
+    replace_file(path, |file| file.write_all(&packed).map(Some).map_err(failed)).map(drop)
 }
+
+/// Records of a trace in memory.
+struct GivenRecords {
+    records: Arc<[TraceRecord]>,
+    next: usize,
+}
+
+impl Iterator for GivenRecords {
+    type Item = Result<TraceRecord, SourceError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.records.get(self.next)?;
+        self.next += 1;
+        Some(Ok(*record))
+    }
+}
+
+impl RecordStream for GivenRecords {}
 
 /// The records of a trace file, with how they are read.
 struct FileRecords(TraceReader);
@@ -152,6 +193,8 @@ impl RecordStream for FileRecords {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashyard_blk::{BlockRequest, Operation};
+    use flashyard_units::SimTime;
 
     #[test]
     fn a_file_of_an_aged_drive_is_not_unpacked_beyond_what_its_drive_can_need() {
@@ -159,12 +202,26 @@ mod tests {
         let bomb = zstd::encode_all(&vec![0; 64 << 20][..], 19).expect("memory has room");
         assert!(bomb.len() < 10_000, "{} bytes", bomb.len());
         std::fs::write(directory.path().join("bomb"), bomb).expect("it can be written");
-        let files =
-            DiskFiles { base: directory.path().to_owned(), job_file: None, carried: &[], aged: OnceLock::new() };
+        let files = DiskFiles::leak(directory.path(), None, &[]);
         let refused = files.bytes("bomb", 1 << 20).expect_err("it is too large");
         assert!(refused.contains("more than the 1048576 bytes"), "{refused}");
         write_aged(&directory.path().join("whole"), &[7; 4096]).expect("it can be written");
         assert_eq!(files.bytes("whole", 4096), Ok(vec![7; 4096]));
         assert!(files.bytes("whole", 4095).is_err());
+    }
+
+    #[test]
+    fn a_trace_in_memory_is_read_from_its_beginning_each_time_until_it_is_given_up() {
+        let request = BlockRequest { operation: Operation::Read, offset_bytes: 4096, len_bytes: 512 };
+        let records: Vec<TraceRecord> =
+            (0..3).map(|number| TraceRecord { arrival: SimTime::from_ps(number), volume: 0, request }).collect();
+        let files = DiskFiles::leak(Path::new("."), None, &[]);
+        files.give_trace("mine", records.clone().into());
+        for _ in 0..2 {
+            let found: Result<Vec<_>, _> = files.open_trace("mine").expect("it is there").collect();
+            assert_eq!(found.expect("it can be read"), records);
+        }
+        files.forget_traces();
+        assert!(files.open_trace("mine").is_err());
     }
 }

@@ -1,15 +1,13 @@
 //! A report as tables. Designs, drives and intervals follow each other as in the report.
 
-use anyhow::{Context, Result};
+use super::Table;
+use crate::WorkbenchError;
 use flashyard_columns::Values;
 use flashyard_report::{
     Component, ComponentTimeline, DRIVE, DesignDetail, ExplorerPoint, Form, Front, LatencyBucket, LentResource, Metric,
     Part, ReportDocument, SplitRow, Timeline, Value,
 };
 use std::borrow::Cow;
-
-/// Columns by name.
-pub(super) type Table<'a> = Vec<(Cow<'a, str>, Values)>;
 
 /// A name and columns for each table that follows from declarations, kind by kind.
 pub(super) fn declared(document: &ReportDocument) -> Vec<(&str, Table<'_>)> {
@@ -147,12 +145,12 @@ pub(super) fn seeds(document: &ReportDocument) -> Option<Table<'_>> {
 /// A row for each interval of each loan.
 ///
 /// Errors: a lender or borrower that is no drive of the design.
-pub(super) fn lending(document: &ReportDocument) -> Result<Table<'_>> {
+pub(super) fn lending(document: &ReportDocument) -> Result<Table<'_>, WorkbenchError> {
     let (mut texts, mut times) = ([const { Vec::new() }; 5], [const { Vec::new() }; 3]);
     for detail in &document.details {
         let drive = |index: u32| {
             let drive = detail.timeline.components.of(&DRIVE).get(index as usize);
-            drive.with_context(|| format!("{}: drive {index} lends or borrows, but is not in the report", detail.name))
+            drive.ok_or_else(|| WorkbenchError::NoSuchDrive { design: detail.name.clone(), drive: index })
         };
         let ends = ends(&detail.timeline);
         for loan in &detail.lending {

@@ -1,5 +1,5 @@
-use super::tables::declared;
-use super::write_parquet;
+use crate::out::write_run_tables;
+use crate::run_tables;
 use flashyard_columns::{TableReader, Values};
 use flashyard_report::{
     ByKind, Cause, Component, ComponentKind, ComponentTimeline, DRIVE, Declaration, DesignDetail, DesignResult, ENERGY,
@@ -101,7 +101,7 @@ fn detail(name: &str) -> DesignDetail {
     }
 }
 
-pub(crate) fn document(designs: &[&str]) -> ReportDocument {
+fn document(designs: &[&str]) -> ReportDocument {
     let report = RunReport {
         scenario: "test".to_owned(),
         title: String::new(),
@@ -138,7 +138,7 @@ fn text(values: &[&str]) -> Values {
 #[test]
 fn the_timeline_has_a_row_for_each_interval_of_each_drive() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    write_parquet(directory.path(), &document(&["conv", "xbof"])).expect("it can be written");
+    write_run_tables(directory.path(), &document(&["conv", "xbof"])).expect("it can be written");
     let timeline = table(directory.path(), "timeline");
     assert_eq!((timeline.rows(), timeline.metadata("flashyard.seed")), (8, Some("7")));
     let designs = ["conv", "conv", "conv", "conv", "xbof", "xbof", "xbof", "xbof"];
@@ -154,7 +154,7 @@ fn the_timeline_has_a_row_for_each_interval_of_each_drive() {
 #[test]
 fn distributions_lending_and_drives_are_those_of_the_report() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    write_parquet(&directory.path().join("new"), &document(&["xbof"])).expect("it can be written");
+    write_run_tables(&directory.path().join("new"), &document(&["xbof"])).expect("it can be written");
     let path = directory.path().join("new");
     let histogram = table(&path, "latency_histogram");
     assert_eq!(column(&histogram, "up_to_us"), Values::F64(vec![69.0, 102.0]));
@@ -185,7 +185,7 @@ fn the_explorer_has_a_row_for_each_run_of_a_sweep() {
     let equipment =
         ["conv", "xbof"].map(|design| Equipment { design: design.to_owned(), cores: 3, ..Equipment::default() });
     document.report.explorer = Explorer::new(designs, &equipment, "conv", 5.0);
-    write_parquet(directory.path(), &document).expect("it can be written");
+    write_run_tables(directory.path(), &document).expect("it can be written");
     let explorer = table(directory.path(), "explorer");
     assert_eq!(column(&explorer, "design"), text(&["conv", "xbof"]));
     assert_eq!(column(&explorer, "cores"), Values::U32(vec![3, 3]));
@@ -201,7 +201,7 @@ fn the_explorer_has_a_row_for_each_run_of_a_sweep() {
 fn the_same_document_makes_the_same_bytes() {
     let bytes = |document: &ReportDocument| {
         let directory = tempfile::tempdir().expect("a temporary directory can be made");
-        write_parquet(directory.path(), document).expect("it can be written");
+        write_run_tables(directory.path(), document).expect("it can be written");
         let mut entries: Vec<_> = std::fs::read_dir(directory.path()).expect("it can be listed").collect();
         entries.sort_by_key(|entry| entry.as_ref().map(|entry| entry.file_name()).ok());
         assert_eq!(entries.len(), FILES.len(), "nothing else is left");
@@ -216,7 +216,7 @@ fn the_same_document_makes_the_same_bytes() {
 #[test]
 fn a_report_without_designs_has_its_columns() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    write_parquet(directory.path(), &document(&[])).expect("it can be written");
+    write_run_tables(directory.path(), &document(&[])).expect("it can be written");
     for name in FILES {
         assert_eq!(table(directory.path(), name).rows(), 0, "{name}");
     }
@@ -279,7 +279,9 @@ fn the_page_on_results_has_the_columns_that_a_jbof_declares() {
     let report = document(&[]).report;
     let document = ReportDocument::new(&DECLARATION, report, Vec::new(), "", "");
     let mut expected = page.clone();
-    for (name, columns) in declared(&document) {
+    let tables = run_tables(&document).expect("there is no lending in it");
+    let of_the_house = ["latency_histogram", "lending", "explorer"];
+    for (name, columns) in tables.into_iter().filter(|(name, _)| !of_the_house.contains(name)) {
         let row = |(column, values): &(Cow<'_, str>, Values)| {
             format!("| `{column}` | {} | {} |\n", kind(values), about(&document, name, column))
         };
@@ -300,7 +302,7 @@ fn every_column_is_in_the_page_on_results() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/results.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    write_parquet(directory.path(), &document(&["conv"])).expect("it can be written");
+    write_run_tables(directory.path(), &document(&["conv"])).expect("it can be written");
     for name in FILES {
         assert!(page.contains(&format!("`{name}.parquet`")), "{name}.parquet");
         if ["timeline", "drives", "latency_split"].contains(&name) {
@@ -371,7 +373,7 @@ fn what_a_system_declares_reaches_json_terminal_parquet_and_the_page_with_nothin
     assert!(split_table(&document.report, 80).contains("exit"));
 
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
-    write_parquet(directory.path(), &document).expect("it can be written");
+    write_run_tables(directory.path(), &document).expect("it can be written");
     let volumes = table(directory.path(), "volumes");
     assert_eq!(
         (column(&volumes, "volume"), column(&volumes, "cache_hit_ratio")),

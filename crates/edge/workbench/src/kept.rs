@@ -4,40 +4,40 @@
 //! its results may differ, and stays beside. The first line names the build. A last line that was not written whole is
 //! dropped.
 
-use anyhow::{Context, Result, bail};
+use crate::WorkbenchError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Records of finished runs by name, and the file behind them.
-pub(crate) struct Kept {
+pub struct Kept {
     found: BTreeMap<String, Value>,
     file: Option<(PathBuf, Mutex<File>)>,
 }
 
 impl Kept {
     /// Nothing kept.
-    pub(crate) fn nowhere() -> Self {
+    pub fn nowhere() -> Self {
         Self { found: BTreeMap::new(), file: None }
     }
 
     /// Records that `directory` keeps of this build of the program, and will keep, in `NAME-BUILD.jsonl`.
     ///
     /// Errors: a file that cannot be read or written, or that is something else.
-    pub(crate) fn open(directory: &Path, name: &str) -> Result<Self> {
+    pub fn open(directory: &Path, name: &str) -> Result<Self, WorkbenchError> {
         Self::open_of(directory, name, &build()?)
     }
 
-    fn open_of(directory: &Path, name: &str, build: &str) -> Result<Self> {
-        std::fs::create_dir_all(directory).with_context(|| format!("--out {}: cannot be made", directory.display()))?;
+    fn open_of(directory: &Path, name: &str, build: &str) -> Result<Self, WorkbenchError> {
+        std::fs::create_dir_all(directory).map_err(|error| WorkbenchError::file(directory, "cannot be made", error))?;
         let path = directory.join(format!("{name}-{build}.jsonl"));
         let head = json!({ "build": build });
-        let failed = || format!("{}: cannot be read or written", path.display());
+        let failed = |error| WorkbenchError::file(&path, "cannot be read or written", error);
         let text = match path.exists() {
-            true => std::fs::read_to_string(&path).with_context(failed)?,
+            true => std::fs::read_to_string(&path).map_err(failed)?,
             false => String::new(),
         };
         // A line without its end was cut off.
@@ -45,7 +45,7 @@ impl Kept {
         let mut lines = whole.lines().map(serde_json::from_str::<Value>);
         let ours = matches!(lines.next(), Some(Ok(first)) if first == head);
         if !ours && !whole.is_empty() {
-            bail!("{}: these are no finished runs of this program; move the file away", path.display());
+            return Err(WorkbenchError::NoKeptRuns(path));
         }
         let mut found = BTreeMap::new();
         if ours {
@@ -55,40 +55,51 @@ impl Kept {
                 }
             }
         }
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).with_context(failed)?;
+        let mut file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
         if ours {
-            file.set_len(whole.len() as u64).with_context(failed)?;
+            file.set_len(whole.len() as u64).map_err(failed)?;
         } else {
-            file.set_len(0).with_context(failed)?;
-            writeln!(file, "{head}").with_context(failed)?;
+            file.set_len(0).map_err(failed)?;
+            writeln!(file, "{head}").map_err(failed)?;
         }
         Ok(Self { found, file: Some((path, Mutex::new(file))) })
     }
 
     /// The record of a run that was finished before.
-    pub(crate) fn record(&self, run: &str) -> Option<&Value> {
+    pub fn record(&self, run: &str) -> Option<&Value> {
         self.found.get(run)
     }
 
     /// Keeps the record of a run.
     ///
     /// Errors: a file that cannot be written.
-    pub(crate) fn keep(&self, run: &str, record: &Value) -> Result<()> {
+    pub fn keep(&self, run: &str, record: &Value) -> Result<(), WorkbenchError> {
         let Some((path, file)) = &self.file else { return Ok(()) };
         let line = format!("{}\n", json!({ "run": run, "record": record }));
         // A thread that failed in here left a line that is whole or none.
-        let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        file.write_all(line.as_bytes()).with_context(|| format!("{}: cannot be written", path.display()))
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(line.as_bytes()).map_err(|error| WorkbenchError::file(path, "cannot be written", error))
     }
 }
 
+/// The file of the program that runs where it is no program of its own but a library of another one.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Says that what runs is in the file `library`, and not in the program that loaded it. The first word counts.
+pub fn of_program(library: &Path) {
+    PROGRAM.get_or_init(|| library.to_owned());
+}
+
 /// A number for the very program that runs: FNV-1a over its file.
-pub(crate) fn build() -> Result<String> {
-    let path = std::env::current_exe().context("the program does not find itself")?;
+pub(crate) fn build() -> Result<String, WorkbenchError> {
+    let program = || {
+        std::env::current_exe().map_err(|error| WorkbenchError::file(Path::new("this program"), "is not found", error))
+    };
+    let path = PROGRAM.get().cloned().map_or_else(program, Ok)?;
     let mut bytes = Vec::new();
     File::open(&path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
-        .with_context(|| format!("{}: cannot be read", path.display()))?;
+        .map_err(|error| WorkbenchError::file(&path, "cannot be read", error))?;
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     Ok(format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold)))
 }

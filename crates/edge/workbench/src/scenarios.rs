@@ -1,38 +1,43 @@
 //! Scenarios: files of the user, or those that the program carries, so that it runs without a checkout.
 
+use crate::WorkbenchError;
 use crate::files::{DiskFiles, read_text};
-use anyhow::{Context, Result, bail};
 use flashyard_scenario::{Carried, SYSTEMS};
 use std::path::{Path, PathBuf};
 
 /// Finds a carried scenario; the studies of `reproduce` have their own door.
-pub(crate) fn carried(name: &str) -> Option<&'static Carried> {
+pub fn carried(name: &str) -> Option<&'static Carried> {
     SYSTEMS.carried().find(|carried| carried.name == name)
 }
 
 /// The names of all carried scenarios, for messages.
-pub(crate) fn names() -> String {
+pub fn carried_names() -> String {
     SYSTEMS.carried().map(|carried| carried.name).collect::<Vec<_>>().join(", ")
 }
 
 /// A scenario's text, and where it and the files beside it come from.
-pub(crate) struct Source {
+pub struct Source {
     /// The scenario as its author wrote it.
-    pub(crate) text: String,
+    pub text: String,
     /// How messages call it.
-    pub(crate) origin: String,
+    pub origin: String,
     /// The folder that relative paths of the scenario start from.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// Profiles, traces and job files around it.
-    pub(crate) files: &'static DiskFiles,
+    pub files: &'static DiskFiles,
 }
 
 impl Source {
+    /// A scenario that is no file, which messages call `origin`; files around it lie in `folder`.
+    pub fn of_text(text: String, origin: &str, folder: &Path, jobs: Option<&Path>) -> Self {
+        Self { text, origin: origin.to_owned(), folder: folder.to_owned(), files: DiskFiles::leak(folder, jobs, &[]) }
+    }
+
     /// Opens the scenario that a command line names: a file, or the name of a carried scenario where no such file exists.
     /// `jobs` is a job file of fio that the command line names.
     ///
     /// Errors: neither exists, or the file cannot be read.
-    pub(crate) fn open(path: &Path, jobs: Option<&Path>) -> Result<Self> {
+    pub fn open(path: &Path, jobs: Option<&Path>) -> Result<Self, WorkbenchError> {
         let name = path.to_str().filter(|_| !path.exists());
         if let Some(carried) = name.and_then(carried) {
             return Ok(Self {
@@ -43,11 +48,11 @@ impl Source {
             });
         }
         if let Some(name) = name.filter(|name| !name.contains(['/', '.'])) {
-            bail!("{name}: no such file, and the program carries no scenario of that name; it carries {}", names());
+            return Err(WorkbenchError::NoScenario { name: name.to_owned(), carried: carried_names() });
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Ok(Self {
-            text: read_text(path).with_context(|| format!("{}: the scenario cannot be read", path.display()))?,
+            text: read_text(path).map_err(|error| WorkbenchError::file(path, "the scenario cannot be read", error))?,
             origin: path.display().to_string(),
             folder: folder.to_owned(),
             files: DiskFiles::leak(folder, jobs, &[]),

@@ -1,0 +1,119 @@
+//! Files of `--out`: what a run, a study or a life leaves in a directory. Each file is replaced when the new one is complete.
+//!
+//! A document always makes these bytes.
+
+use crate::WorkbenchError;
+use crate::replace::{refuse_input, replace_file};
+use crate::study::StudyResults;
+use crate::tables::{Table, life_tables, run_tables};
+use flashyard_columns::write_table;
+use flashyard_report::{LifeCourse, ReportDocument, charts_page, html_page, study_page};
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+
+/// Files of a run that could be what a scenario is read from.
+const RUN_FILES: [&str; 3] = ["report.json", "resolved.toml", "report.html"];
+
+/// Refuses a directory in which a run would write what was read.
+///
+/// Errors: it would.
+pub fn refuse_run_directory(directory: &Path) -> Result<(), WorkbenchError> {
+    RUN_FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))
+}
+
+/// Writes page, figures, tables and the scenario of a run to `directory`, which is made when it is not there.
+///
+/// Errors: a directory or file that cannot be written, and lending between drives that are not in the report.
+pub fn write_run(directory: &Path, document: &ReportDocument) -> Result<(), WorkbenchError> {
+    write_file(directory, RUN_FILES[0], &report_json(document)?)?;
+    write_file(directory, RUN_FILES[1], &document.resolved)?;
+    write_file(directory, RUN_FILES[2], &html_page(document)?)?;
+    write_run_tables(directory, document)
+}
+
+/// The text of `report.json`.
+///
+/// Errors: a figure that JSON does not have.
+pub fn report_json(document: &ReportDocument) -> Result<String, WorkbenchError> {
+    Ok(format!("{:#}\n", serde_json::to_value(&document.report)?))
+}
+
+/// Writes runs, comparisons, and the page of a study with its charts to `directory`. `version` is that of the program.
+///
+/// Errors: a directory or file that cannot be written.
+pub fn write_study(
+    directory: &Path,
+    system: &str,
+    version: &str,
+    results: &StudyResults,
+) -> Result<(), WorkbenchError> {
+    write_file(directory, "runs.txt", &format!("{}\n", results.details()?))?;
+    let records: Vec<&Value> = results.finished.iter().map(|(_, record)| record).collect();
+    write_file(directory, "runs.json", &format!("{:#}\n", serde_json::to_value(records)?))?;
+    let comparisons = serde_json::to_value(&results.comparisons)?;
+    write_file(directory, "comparison.json", &format!("{comparisons:#}\n"))?;
+    let page = study_page(system, results.complete, results.charts()?, &results.comparisons, version);
+    write_file(directory, "report.html", &charts_page(&page)?)
+}
+
+/// Writes the tables of a run as Parquet files.
+///
+/// Errors: as [`write_run`].
+pub(crate) fn write_run_tables(directory: &Path, document: &ReportDocument) -> Result<(), WorkbenchError> {
+    let tables = run_tables(document)?;
+    make(directory)?;
+    let origin = Origin { version: &document.version, scenario: &document.report.scenario, seed: document.report.seed };
+    tables.iter().try_for_each(|(name, table)| write(directory, name, table, origin))
+}
+
+/// Writes the course of a life as `life.parquet` and `erase_counts.parquet`.
+///
+/// Errors: a directory or file that cannot be written.
+pub fn write_life(directory: &Path, course: &LifeCourse, origin: Origin<'_>) -> Result<(), WorkbenchError> {
+    make(directory)?;
+    life_tables(course).iter().try_for_each(|(name, table)| write(directory, name, table, origin))
+}
+
+/// Origin that every table states.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// Name of the scenario.
+    pub scenario: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+fn make(directory: &Path) -> Result<(), WorkbenchError> {
+    let failed = |error| WorkbenchError::file(directory, "cannot be made", error);
+    std::fs::create_dir_all(directory).map_err(failed)
+}
+
+/// Writes a file whole or not at all into a directory, which is made when it is not there.
+///
+/// Errors: a directory or file that cannot be written.
+pub fn write_file(directory: &Path, name: &str, content: &str) -> Result<(), WorkbenchError> {
+    make(directory)?;
+    let path = directory.join(name);
+    let failed = |error| WorkbenchError::file(&path, "cannot be written", error);
+    replace_file(&path, |file| file.write_all(content.as_bytes()).map(Some).map_err(failed)).map(drop)
+}
+
+fn write(directory: &Path, name: &str, table: &Table<'_>, origin: Origin<'_>) -> Result<(), WorkbenchError> {
+    let seed = origin.seed.to_string();
+    let metadata = [
+        ("flashyard.version", origin.version),
+        ("flashyard.scenario", origin.scenario),
+        ("flashyard.seed", seed.as_str()),
+        ("flashyard.table", name),
+    ];
+    let columns: Vec<_> = table.iter().map(|(name, values)| (name.as_ref(), values.clone())).collect();
+    let path = directory.join(format!("{name}.parquet"));
+    replace_file(&path, |file| {
+        let failed = |source| WorkbenchError::Table { path: path.clone(), source };
+        write_table(file, &columns, &metadata).map(|_| Some(())).map_err(failed)
+    })
+    .map(drop)
+}
