@@ -2,13 +2,15 @@
 
 CARGO ?= cargo
 FLASHYARD = $(CARGO) run --release --quiet -p flashyard-cli --bin flashyard --
+# The Python of `make test-python`.
+PYTHON ?= python3
 # How long `make fuzz` stays at each of its targets.
 FUZZ_SECONDS ?= 3600
 # A trace file to drive the demo with; without it the workloads are generated.
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk
+.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,6 +42,13 @@ test-long: ## the tests that take minutes each: the table of wear leveling, a hu
 
 test-spdk: ## the host of SPDK against our target, from a Python module that it takes from the package index (huge pages)
 	FLASHYARD_REQUIRE=pynvme $(CARGO) test -p flashyard-conformance --test pynvme -- --nocapture
+
+test-python: ## the Python package: its wheel in a virtual environment, tests and types (some minutes; Python 3.10 or newer, packages of its index)
+	$(PYTHON) -m venv python/.venv
+	python/.venv/bin/pip install --quiet --disable-pip-version-check -r python/requirements.txt
+	cd python && .venv/bin/maturin build --quiet --locked --profile dev --compatibility linux --out .venv/wheels
+	python/.venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps python/.venv/wheels/flashyard-*.whl
+	cd python/tests && ../.venv/bin/python -m pytest -q .
 
 test-linux: ## a Linux host connects to all drives that are served, writes and reads one (a minute or two; root, Debian packages)
 	tests/live/run.sh connect-all vhost-user vhost-volume

@@ -7,8 +7,8 @@ use anyhow::Result;
 use crate::rust_source::Outline;
 use crate::{Finding, Repository};
 
-/// Targets of the fuzzing workspace, which is no member of this one.
-const FUZZ_TARGETS: &str = "fuzz/fuzz_targets/";
+/// Targets of the workspaces for fuzzing and for Python, which are no members of this one.
+const TARGETS_ELSEWHERE: [&str; 2] = ["fuzz/fuzz_targets/", "python/src/lib.rs"];
 
 /// Rust files outside the module trees of all targets.
 ///
@@ -19,8 +19,9 @@ pub(crate) fn check(repository: &Repository) -> Result<Vec<Finding>> {
         outlines.insert(file.clone(), Outline::parse(file, &repository.read(file)?)?);
     }
     let targets = repository.crates.iter().flat_map(|member| &member.targets).map(|target| target.path.as_str());
-    let fuzzed = outlines.keys().map(String::as_str).filter(|file| file.starts_with(FUZZ_TARGETS));
-    Ok(unreached(&outlines, &targets.chain(fuzzed).collect::<Vec<_>>()))
+    let is_elsewhere = |file: &&str| TARGETS_ELSEWHERE.iter().any(|target| file.starts_with(target));
+    let elsewhere = outlines.keys().map(String::as_str).filter(is_elsewhere);
+    Ok(unreached(&outlines, &targets.chain(elsewhere).collect::<Vec<_>>()))
 }
 
 fn unreached(outlines: &BTreeMap<String, Outline>, roots: &[&str]) -> Vec<Finding> {

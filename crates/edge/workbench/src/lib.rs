@@ -1,5 +1,5 @@
-//! Runs, lives and studies carried out on this machine: all that the program `flashyard` and the Python package have in common, so that both give
-//! the same bytes.
+//! Runs, lives and studies carried out on this machine: all that the program `flashyard` and the Python package have in common, so that their
+//! bytes are alike.
 //!
 //! The path of a run: [`Source`] finds the scenario and the files around it → [`RunPlan`] says which designs are run, at which points and
 //! under which seeds → [`RunPlan::carry_out`] runs them on several threads, watched by a [`Watch`] → [`RunResults`] has the document of the report, which
@@ -27,7 +27,6 @@ mod text;
 mod traces;
 
 pub use error::WorkbenchError;
-pub use files::{DiskFiles, read_text, write_aged};
 pub use kept::{Kept, of_program};
 pub use out::{Origin, refuse_run_directory, report_json, write_file, write_life, write_run, write_study};
 pub use parallel::{Panicked, Watch, run_all, run_each};

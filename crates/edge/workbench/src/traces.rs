@@ -1,4 +1,4 @@
-//! What a trace is like, as JSON.
+//! The character of a trace, as JSON.
 
 use flashyard_trace_io::{GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary, TraceAnalysis};
 use serde_json::{Value, json};

@@ -1,0 +1,57 @@
+"""Flashyard: an open proving ground for disaggregated flash storage.
+
+>>> import flashyard
+>>> report = flashyard.run("demo", set={"designs": ["conv", "xbof"]}, progress=False)
+>>> [design["name"] for design in report.designs]
+['conv', 'xbof']
+"""
+
+from . import _native
+from ._calls import (
+    Request,
+    ScenarioLike,
+    Workload,
+    age,
+    read_trace,
+    reproduce,
+    run,
+    scenario_text,
+    scenarios,
+    schema,
+    studies,
+    to_toml,
+    trace_info,
+)
+from ._errors import FlashyardError, ScenarioError
+from ._progress import Progress
+from ._results import Life, Report, Study
+from ._table import ArrowTable, Table, Tables
+
+__version__: str = _native.VERSION
+
+__all__ = [
+    "ArrowTable",
+    "FlashyardError",
+    "Life",
+    "Progress",
+    "Report",
+    "Request",
+    "ScenarioError",
+    "ScenarioLike",
+    "Study",
+    "Table",
+    "Tables",
+    "Workload",
+    "age",
+    "read_trace",
+    "reproduce",
+    "run",
+    "scenario_text",
+    "scenarios",
+    "schema",
+    "studies",
+    "to_toml",
+    "trace_info",
+]
+
+_native.of_library(_native.__file__)
