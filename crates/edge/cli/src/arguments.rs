@@ -78,6 +78,16 @@ pub(crate) enum Command {
     Systems(SystemsOptions),
     /// Print the JSON Schema of scenario files
     Schema,
+    /// Print what a shell needs to complete commands and options, for example: flashyard completions bash > /etc/bash_completion.d/flashyard
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write manual pages of all commands into a directory
+    Man {
+        /// The directory, made where it is missing
+        directory: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

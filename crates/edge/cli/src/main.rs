@@ -22,6 +22,7 @@ mod reproduce;
 mod run;
 mod secrets;
 mod serve;
+mod shells;
 mod status;
 mod systems;
 mod trace;
@@ -95,5 +96,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
             output::line(&flashyard_scenario::json_schema());
             Ok(Outcome::Done)
         }
+        Command::Completions { shell } => shells::completions(shell),
+        Command::Man { directory } => shells::manual(&directory),
     }
 }

@@ -75,3 +75,33 @@ fn init_offers_every_carried_scenario() {
         assert!(empty.path().join(name).join("scenario.toml").is_file());
     }
 }
+
+#[test]
+fn shells_complete_every_command_and_each_has_a_page_of_the_manual() {
+    let program = || Command::new(env!("CARGO_BIN_EXE_flashyard"));
+    let help = program().arg("--help").output().expect("the program starts");
+    let help = String::from_utf8(help.stdout).expect("it is text");
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| line.starts_with("  "))
+        .filter(|line| line.as_bytes()[2].is_ascii_lowercase())
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.contains(&"run") && commands.contains(&"completions"), "{commands:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let output = program().args(["completions", shell]).output().expect("the program starts");
+        let text = String::from_utf8(output.stdout).expect("it is text");
+        commands.iter().for_each(|command| assert!(text.contains(command), "{shell}: {command}"));
+        assert!(output.status.success() && text.contains("--set"), "{shell}");
+    }
+    let directory = tempfile::tempdir().expect("there is room");
+    let output = program().arg("man").arg(directory.path()).output().expect("the program starts");
+    assert!(output.status.success(), "{output:?}");
+    for command in commands {
+        let page = std::fs::read_to_string(directory.path().join(format!("flashyard-{command}.1")));
+        assert!(page.is_ok_and(|page| page.starts_with(".")), "{command}");
+    }
+}
