@@ -1,7 +1,9 @@
 //! The command line.
 
 use crate::byte_count::bytes;
+use crate::fit::FitOptions;
 use crate::new_drive::NewDriveOptions;
+use crate::parallel::threads;
 use crate::systems;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use flashyard_faults::Case;
@@ -41,6 +43,8 @@ pub(crate) enum Command {
     Init(InitOptions),
     /// Write the profile of a drive of yours from the figures of its data sheet
     NewDrive(NewDriveOptions),
+    /// Make the profile of a drive from what fio measured on a real one
+    Fit(FitOptions),
     /// Run a scenario: every design it names, on the workload it describes
     Run(RunOptions),
     /// Run what a published system's results need and put ours beside theirs
@@ -521,14 +525,6 @@ fn seed(text: &str) -> Result<u64, String> {
 fn seeds(text: &str) -> Result<u64, String> {
     let seeds = text.parse().ok().filter(|seeds| (2..=1000).contains(seeds));
     seeds.ok_or_else(|| "give a whole number from 2 to 1000".to_owned())
-}
-
-/// A number of threads.
-fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(number @ 1..=4096) => Ok(number),
-        _ => Err("give a whole number from 1 to 4096, or leave it out for all cores".to_owned()),
-    }
 }
 
 /// An address with its port. A name is looked up; of several addresses one of IPv4 is preferred, as names of this machine

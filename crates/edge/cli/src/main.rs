@@ -11,6 +11,7 @@ mod control;
 mod cvfs;
 mod drive;
 mod faults;
+mod fit;
 mod fronts;
 mod init;
 mod load;
@@ -75,6 +76,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Demo(options) => run::run(&options.run()),
         Command::Init(options) => init::init(&options),
         Command::NewDrive(options) => new_drive::new(&options),
+        Command::Fit(options) => fit::run(&options),
         Command::Run(options) => run::run(&options),
         Command::Reproduce(options) => reproduce::reproduce(&options),
         Command::Age(options) => age::age(&options),

@@ -6,7 +6,7 @@ use clap::Args;
 use flashyard_scenario::drive::new_drive;
 use flashyard_workbench::DiskFiles;
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Figures of a data sheet; all but the name and the capacity have defaults, which the profile names. Without any, they
 /// are asked for on a terminal
@@ -130,14 +130,7 @@ const ASKED: [(&str, &str); 12] = [
 /// given) or cannot be written.
 pub(crate) fn new(options: &NewDriveOptions) -> Result<Outcome> {
     let name = &options.name;
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-    if name.is_empty() || !name.chars().all(plain) {
-        bail!("{name:?} is no name of a profile; give letters, digits and dashes, for example my-drive");
-    }
-    let path = options.directory.join("profiles/drives").join(format!("{name}.toml"));
-    if path.symlink_metadata().is_ok() && !options.force {
-        bail!("{}: the file exists; give another name, or --force to overwrite it", path.display());
-    }
+    let path = free_path(name, &options.directory, options.force)?;
     let mut figures = options.figures()?;
     if figures.is_empty() {
         let stdin = std::io::stdin();
@@ -146,17 +139,48 @@ pub(crate) fn new(options: &NewDriveOptions) -> Result<Outcome> {
         }
         figures = ask(&mut stdin.lock(), &mut std::io::stdout())?;
     }
-    let files = DiskFiles::leak(&options.directory, None, &[]);
-    let drive = new_drive(name, &figures, files)?;
-    let folder = path.parent().expect("the file is in a folder");
-    std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
-    std::fs::write(&path, drive.text).with_context(|| format!("{}: cannot be written", path.display()))?;
-    output::line(&format!("wrote {}: {}", path.display(), drive.summary));
+    let summary = write_figures(name, &figures, &options.directory, &path)?;
+    output::line(&format!("wrote {}: {summary}", path.display()));
     output::line("");
     output::line(&format!("run it:      flashyard run demo --set drive.profile={name}"));
     output::line(&format!("in a file:   [drive] profile = \"{name}\", in a scenario beside or below profiles"));
     output::line("what it can: docs/own-drive.md, and flashyard schema for every key");
     Ok(Outcome::Done)
+}
+
+/// The file of a profile.
+///
+/// Errors: a name that is none of a file, a file that is there already (unless `force` is given).
+fn free_path(name: &str, directory: &Path, force: bool) -> Result<PathBuf> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    if name.is_empty() || !name.chars().all(plain) {
+        bail!("{name:?} is no name of a profile; give letters, digits and dashes, for example my-drive");
+    }
+    let path = directory.join("profiles/drives").join(format!("{name}.toml"));
+    if path.symlink_metadata().is_ok() && !force {
+        bail!("{}: the file exists; give another name, or --force to overwrite it", path.display());
+    }
+    Ok(path)
+}
+
+/// Writes the profile of these figures; returns it in words.
+fn write_figures(name: &str, figures: &[(String, String)], directory: &Path, path: &Path) -> Result<String> {
+    let files = DiskFiles::leak(directory, None, &[]);
+    let drive = new_drive(name, figures, files)?;
+    let folder = path.parent().expect("the file is in a folder");
+    std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;
+    std::fs::write(path, drive.text).with_context(|| format!("{}: cannot be written", path.display()))?;
+    Ok(drive.summary)
+}
+
+/// Writes the profile of a drive with these keys; returns its file, and the drive in words.
+///
+/// Errors: keys that make no drive, a name that is none of a file, a file that is there already (unless `force` is given) or cannot be
+/// written.
+pub(crate) fn write_profile(name: &str, keys: &[(String, String)], directory: &Path, force: bool) -> Result<String> {
+    let path = free_path(name, directory, force)?;
+    let summary = write_figures(name, keys, directory, &path)?;
+    Ok(format!("{}: {summary}", path.display()))
 }
 
 /// Asks for the figures; an empty answer leaves one to its default.

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 use flashyard_workbench::{Panicked, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -30,9 +30,15 @@ pub(crate) fn interrupted_again() -> bool {
     AGAIN.load(Ordering::Relaxed)
 }
 
-/// A bar on standard error, which Ctrl-C ends.
+/// A bar on standard error for each piece of work, which Ctrl-C ends.
 #[derive(Default)]
-pub(crate) struct Terminal(OnceLock<ProgressBar>);
+pub(crate) struct Terminal(Mutex<Option<ProgressBar>>);
+
+impl Terminal {
+    fn bar(&self) -> Option<ProgressBar> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 impl Watch for Terminal {
     fn begin(&self, steps: u64, label: &str) {
@@ -43,16 +49,15 @@ impl Watch for Terminal {
         }
         bar.set_prefix(label.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
-        // Each piece of work has a bar of its own.
-        let _ = self.0.set(bar);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar);
     }
 
     fn advance(&self, steps: u64) {
-        self.0.get().inspect(|bar| bar.inc(steps));
+        self.bar().inspect(|bar| bar.inc(steps));
     }
 
     fn end(&self) {
-        self.0.get().inspect(|bar| bar.finish_and_clear());
+        self.bar().inspect(|bar| bar.finish_and_clear());
     }
 
     fn stops(&self) -> bool {
@@ -68,4 +73,12 @@ pub(crate) fn run_all<R: Send, E: Send + From<Panicked>>(
     work: impl Fn(usize, &mut dyn FnMut(f64) -> bool) -> Result<R, E> + Sync,
 ) -> Vec<Option<Result<R, E>>> {
     flashyard_workbench::run_all(count, threads, label, &Terminal::default(), work)
+}
+
+/// A number of threads.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number @ 1..=4096) => Ok(number),
+        _ => Err("give a whole number from 1 to 4096, or leave it out for all cores".to_owned()),
+    }
 }

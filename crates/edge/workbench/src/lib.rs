@@ -13,6 +13,7 @@
 mod aged_cache;
 mod error;
 mod files;
+mod fit;
 mod kept;
 mod out;
 #[cfg(test)]
@@ -27,6 +28,8 @@ mod text;
 mod traces;
 
 pub use error::WorkbenchError;
+pub use files::{DiskFiles, read_text, write_aged};
+pub use fit::{Figure, FigureKind, Fit, FitRequest, Fitted, MeasuredError, Met, Parameter, Verdict, fit, measured};
 pub use kept::{Kept, of_program};
 pub use out::{Origin, refuse_run_directory, report_json, write_file, write_life, write_run, write_study};
 pub use parallel::{Panicked, Watch, run_all, run_each};

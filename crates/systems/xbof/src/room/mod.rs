@@ -117,7 +117,7 @@ impl Room for Xbof {
             "explorer": "scenario.toml";
             "ageing": "scenario.toml" "life.toml";
             "faults": "scenario.toml";
-            "fio": "scenario.toml" "mixed.fio" "read-latency.fio";
+            "fio": "scenario.toml" "mixed.fio" "read-latency.fio" "six.fio";
             "in-storage": "scenario.toml";
             "lender-choice": "scenario.toml" "first.fio" "second.fio" "third.fio";
             "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";

@@ -1,0 +1,280 @@
+//! A drive's profile from what fio measured on a real one.
+//!
+//! 1. Each figure of fio has one parameter of the drive that moves it most ([`PARAMETERS`]).
+//! 2. All figures are simulated, and each parameter is moved by what its figure misses, until every figure is met within
+//!    [`CLOSE`] or rounds make it no better.
+//! 3. At the end each parameter is moved alone: one that moves none of the figures is not determined by them, and two that move all of them alike
+//!    cannot be told apart.
+//!
+//! Six means and rates do not show everything: tails, planes, caches of single-level cells and the map's memory stay as they are by default.
+
+mod measured;
+mod parameters;
+mod simulate;
+
+pub use measured::{Figure, FigureKind, MeasuredError, measured};
+pub use parameters::Parameter;
+
+use crate::WorkbenchError;
+use crate::parallel::Watch;
+use parameters::{PARAMETERS, Values};
+use simulate::Simulator;
+
+pub use simulate::FitRequest;
+
+/// A figure is met when it is as near as this. \[A\] a fifth of what is asked of a fit
+const CLOSE: f64 = 0.02;
+/// Rounds at most. \[A\] a round halves a miss at least
+const ROUNDS: usize = 14;
+/// Change of a parameter that shows what it moves. \[A\]
+const NUDGE: f64 = 0.25;
+/// A figure that moves by less than this share of the nudge does not depend on the parameter. \[A\] the runs' noise is a percent
+const MOVES: f64 = 0.1;
+/// Two parameters move figures alike from this cosine on. \[A\]
+const ALIKE: f64 = 0.98;
+
+/// A parameter of the fitted drive.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The key of a scenario: `drive.read_time`.
+    pub key: &'static str,
+    /// Its value, as a scenario takes it.
+    pub value: String,
+    /// The figure that it was fitted to.
+    pub figure: FigureKind,
+    /// The figures' verdict on it.
+    pub verdict: Verdict,
+}
+
+/// The figures' verdict on a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They determine it.
+    Determined,
+    /// No figure moves with it: another value does as well.
+    Free,
+    /// It moves the figures just as another parameter does.
+    Like(&'static str),
+}
+
+/// A figure as it was measured, and as the fitted drive has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Met {
+    /// The measured figure.
+    pub figure: Figure,
+    /// The simulated value, in the unit of the measured one.
+    pub simulated: f64,
+}
+
+impl Met {
+    /// The simulated value by the measured one, less one.
+    pub fn error(&self) -> f64 {
+        self.simulated / self.figure.value - 1.0
+    }
+}
+
+/// A fitted drive.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// Its parameters, those that were known left out.
+    pub parameters: Vec<Fitted>,
+    /// Figures, measured and simulated.
+    pub figures: Vec<Met>,
+}
+
+impl Fit {
+    /// The keys of `[drive]` for a profile: known ones, and fitted ones that figures determine or that met them.
+    pub fn drive_keys(&self, known: &[(String, String)]) -> Vec<(String, String)> {
+        let fitted = self.parameters.iter().filter_map(|one| {
+            let key = one.key.strip_prefix("drive.")?;
+            Some((key.to_owned(), one.value.clone()))
+        });
+        known.iter().cloned().chain(fitted).collect()
+    }
+
+    /// The largest miss of all figures, as a share.
+    pub fn worst(&self) -> f64 {
+        self.figures.iter().map(|met| met.error().abs()).fold(0.0, f64::max)
+    }
+}
+
+/// Fits a drive; `None` where the watcher stopped it.
+///
+/// Errors: known keys that make no drive, and runs that fail.
+pub fn fit(request: &FitRequest, threads: Option<usize>, watch: &dyn Watch) -> Result<Option<Fit>, WorkbenchError> {
+    let parameters: Vec<&'static Parameter> = PARAMETERS
+        .iter()
+        .filter(|one| request.figures.iter().any(|figure| figure.kind == one.figure) && !one.is_known(&request.known))
+        .collect();
+    let simulator = Simulator::new(request, threads, watch);
+    let mut values = Values::of(&parameters);
+    let Some(mut simulated) = simulator.figures(&values, "first round")? else { return Ok(None) };
+    let miss = |simulated: &[f64]| {
+        let shares =
+            request.figures.iter().zip(simulated).map(|(figure, simulated)| (simulated / figure.value).ln().abs());
+        shares.fold(0.0, f64::max)
+    };
+    let mut best = (miss(&simulated), values.clone(), simulated.clone());
+    for round in 1..ROUNDS {
+        if best.0 <= CLOSE {
+            break;
+        }
+        values.follow(&request.figures, &simulated);
+        let Some(found) = simulator.figures(&values, &format!("round {}", round + 1))? else { return Ok(None) };
+        simulated = found;
+        if miss(&simulated) < best.0 {
+            best = (miss(&simulated), values.clone(), simulated.clone());
+        }
+    }
+    let (_, values, simulated) = best;
+    let Some(moved) = moves(&simulator, &request.figures, &values, &simulated)? else { return Ok(None) };
+    let parameters = values.entries.iter().enumerate().map(|(place, entry)| Fitted {
+        key: entry.parameter.key,
+        value: entry.parameter.text(entry.value),
+        figure: entry.parameter.figure,
+        verdict: verdict(place, &moved, &values),
+    });
+    let figures = request.figures.iter().zip(&simulated);
+    Ok(Some(Fit {
+        parameters: parameters.collect(),
+        figures: figures.map(|(&figure, &simulated)| Met { figure, simulated }).collect(),
+    }))
+}
+
+/// For each parameter, by how much its nudge moves each figure, as shares of the nudge.
+fn moves(
+    simulator: &Simulator<'_>,
+    figures: &[Figure],
+    values: &Values,
+    simulated: &[f64],
+) -> Result<Option<Vec<Vec<f64>>>, WorkbenchError> {
+    let mut rows = Vec::new();
+    for place in 0..values.entries.len() {
+        // Towards the side on which the figure is bound to notice: a limit is felt below it.
+        let nudged = values.nudged(place, 1.0 - NUDGE);
+        let (from, to) = (&values.entries[place], &nudged.entries[place]);
+        let own = figures.iter().find(|figure| figure.kind == from.parameter.figure).map_or(1.0, |figure| figure.value);
+        let share = from.share(to.value, own);
+        let label = format!("what {} moves", values.entries[place].parameter.key);
+        let Some(found) = simulator.figures(&nudged, &label)? else { return Ok(None) };
+        rows.push(found.iter().zip(simulated).map(|(to, from)| (to / from).ln() / share).collect());
+    }
+    Ok(Some(rows))
+}
+
+fn verdict(place: usize, moved: &[Vec<f64>], values: &Values) -> Verdict {
+    let row = &moved[place];
+    if row.iter().all(|share| share.abs() < MOVES) {
+        return Verdict::Free;
+    }
+    let alike = |other: &Vec<f64>| {
+        let product: f64 = row.iter().zip(other).map(|(one, two)| one * two).sum();
+        let length = |row: &[f64]| row.iter().map(|share| share * share).sum::<f64>().sqrt();
+        product.abs() / (length(row) * length(other)) >= ALIKE
+    };
+    let others = (0..moved.len()).filter(|&other| other != place);
+    let mut telling = others.filter(|&other| moved[other].iter().any(|share| share.abs() >= MOVES));
+    telling
+        .find(|&other| alike(&moved[other]))
+        .map_or(Verdict::Determined, |other| Verdict::Like(values.entries[other].parameter.key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parallel::tests::Unwatched;
+    use measured::Loaded;
+
+    /// A drive whose truth is known.
+    const TRUTH: [(&str, f64); 6] = [
+        ("drive.read_time", 71.0),
+        ("drive.commands_per_second", 450_000.0),
+        ("drive.read_rate", 3.1e9),
+        ("host.submit_latency", 6.0),
+        ("drive.over_provisioning", 0.2),
+        ("drive.program_rate", 1.1e9),
+    ];
+
+    fn kinds() -> Vec<Figure> {
+        let figure = |kind, block_bytes, depth| Figure { kind, block_bytes, depth, value: 1.0 };
+        vec![
+            figure(FigureKind::ReadAlone, 4096, 1),
+            figure(FigureKind::ReadMany, 4096, 128),
+            figure(FigureKind::ReadSequential, 131_072, 32),
+            figure(FigureKind::WriteAlone, 4096, 1),
+            figure(FigureKind::WriteMany, 4096, 64),
+            figure(FigureKind::WriteSequential, 131_072, 32),
+        ]
+    }
+
+    fn request(figures: Vec<Figure>) -> FitRequest {
+        // Small, with the dies of a large one.
+        let known = [("capacity", "128 GB"), ("channels", "8"), ("dies_per_channel", "8")];
+        let known = known.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        FitRequest { known, host: "linux".to_owned(), figures, seed: 7 }
+    }
+
+    /// Figures of the drive that is the truth, under loads of another seed.
+    fn of_truth() -> Vec<Figure> {
+        let asked = FitRequest { seed: 3, ..request(kinds()) };
+        let all: Vec<&Parameter> = PARAMETERS.iter().collect();
+        let mut values = Values::of(&all);
+        for entry in &mut values.entries {
+            entry.value = TRUTH.iter().find(|one| one.0 == entry.parameter.key).expect("each has one").1;
+        }
+        let simulator = Simulator::new(&asked, None, &Unwatched);
+        let found = simulator.figures(&values, "truth").expect("it is a drive").expect("it was not stopped");
+        kinds().into_iter().zip(found).map(|(figure, value)| Figure { value, ..figure }).collect()
+    }
+
+    #[test]
+    fn a_drive_whose_truth_is_known_is_found_again() {
+        let found = fit(&request(of_truth()), None, &Unwatched).expect("it is a drive").expect("it was not stopped");
+        assert!(found.worst() < 0.05, "{found:?}");
+        for fitted in &found.parameters {
+            let truth = TRUTH.iter().find(|one| one.0 == fitted.key).expect("each has one").1;
+            let text = fitted.value.trim_matches('"');
+            let number: f64 = text.split(' ').next().and_then(|number| number.parse().ok()).expect("a number");
+            let value = number
+                * if text.ends_with("ns") {
+                    1e-3
+                } else if text.ends_with("MB/s") {
+                    1e6
+                } else {
+                    1.0
+                };
+            let near = (value / truth - 1.0).abs() < 0.1;
+            assert!(near || fitted.verdict != Verdict::Determined, "{} is {text}, not {truth}: {found:?}", fitted.key);
+        }
+        assert!(found.parameters.iter().filter(|one| one.verdict == Verdict::Determined).count() >= 4, "{found:?}");
+    }
+
+    #[test]
+    fn what_no_figure_shows_is_said() {
+        // Random reads of a drive whose controller is faster than its flash.
+        let slow_flash = vec![Figure { kind: FigureKind::ReadMany, block_bytes: 4096, depth: 4, value: 30_000.0 }];
+        let found = fit(&request(slow_flash), None, &Unwatched).expect("it is a drive").expect("it was not stopped");
+        let controller =
+            found.parameters.iter().find(|one| one.key == "drive.commands_per_second").expect("it is fitted");
+        assert!(found.figures[0].error().abs() < 0.05 || controller.verdict == Verdict::Free, "{found:?}");
+    }
+
+    #[test]
+    fn known_keys_are_not_moved() {
+        let figures = vec![Figure { kind: FigureKind::ReadAlone, block_bytes: 4096, depth: 1, value: 90.0 }];
+        let known =
+            vec![("capacity".to_owned(), "\"128 GB\"".to_owned()), ("read_time".to_owned(), "\"40 us\"".to_owned())];
+        let found = fit(&FitRequest { known, ..request(figures) }, None, &Unwatched).expect("it is a drive");
+        assert_eq!(found.expect("it was not stopped").parameters.len(), 0);
+    }
+
+    #[test]
+    fn a_key_that_is_none_is_an_error_with_its_name() {
+        let known = vec![("capacitty".to_owned(), "\"128 GB\"".to_owned())];
+        let figures = vec![Figure { kind: FigureKind::ReadAlone, block_bytes: 4096, depth: 1, value: 90.0 }];
+        let refused =
+            fit(&FitRequest { known, ..request(figures) }, None, &Unwatched).expect_err("there is no such key");
+        assert!(refused.to_string().contains("capacitty"), "{refused}");
+        assert!(Loaded::of(&serde_json::Value::Null).is_none());
+    }
+}
