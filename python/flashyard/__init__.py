@@ -25,6 +25,7 @@ from ._calls import (
 from ._errors import FlashyardError, ScenarioError
 from ._progress import Progress
 from ._results import Life, Report, Study
+from ._sweep import Sweep, sweep
 from ._table import ArrowTable, Table, Tables
 
 __version__: str = _native.VERSION
@@ -39,6 +40,7 @@ __all__ = [
     "ScenarioError",
     "ScenarioLike",
     "Study",
+    "Sweep",
     "Table",
     "Tables",
     "Workload",
@@ -50,6 +52,7 @@ __all__ = [
     "scenarios",
     "schema",
     "studies",
+    "sweep",
     "to_toml",
     "trace_info",
 ]

@@ -70,7 +70,7 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, Mapping):

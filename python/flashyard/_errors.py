@@ -20,6 +20,9 @@ class ScenarioError(FlashyardError, ValueError):
         self.key = key
         self.origin = origin
 
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[str, str | None, str | None]]:
+        return type(self), (str(self), self.key, self.origin)
+
 
 #: The name under which the native part raises it.
 ScenarioMistake = ScenarioError

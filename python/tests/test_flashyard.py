@@ -236,8 +236,10 @@ def test_types_hold(tmp_path: Path) -> None:
         "names: list[str] = [str(design['name']) for design in report.designs]\n"
         "rows: int = len(report.tables['drives'])\n"
     )
-    checks = [["mypy", "--strict", str(sample)], ["mypy.stubtest", "flashyard._native", "--ignore-missing-stub"]]
-    for check in checks:
+    rules = ["--config-file", str(ROOT / "python" / "pyproject.toml")]
+    package = ["mypy", *rules, "-p", "flashyard"]
+    checks = [["mypy", *rules, str(sample)], ["mypy.stubtest", "flashyard._native", "--ignore-missing-stub"]]
+    for check in [*checks, package]:
         done = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     sample.write_text("import flashyard\nflashyard.run('demo', sweep=3)\n")

@@ -1,0 +1,83 @@
+"""Sweeps: on threads and on Ray alike, resumed, and with workers that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import flashyard
+import pytest
+
+#: Runs of a second or so.
+SHORT: dict[str, Any] = {"designs": ["conv", "shrunk"], "run.warmup": "1 ms", "run.measure": "10 ms"}
+AXES: dict[str, Any] = {"drive.cores": [3, 6], "seed": range(1, 4)}
+
+
+def sweep(out: Path, **options: Any) -> flashyard.Sweep:
+    return flashyard.sweep("demo", AXES, out=out, set=SHORT, **{"progress": False, **options})
+
+
+def contents(found: flashyard.Sweep) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in found.files}
+
+
+def test_points_are_kept_and_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def stops(share: float, word: str) -> None:
+        if share >= 0.3:
+            raise Enough
+
+    with pytest.raises(Enough):
+        sweep(tmp_path / "a", progress=stops)
+    kept = {file: file.stat().st_mtime_ns for file in (tmp_path / "a").glob("*.parquet")}
+    assert 2 <= len(kept) < 6
+    found = sweep(tmp_path / "a", workers=2)
+    assert len(found) == 6 and all(file.stat().st_mtime_ns == time for file, time in kept.items())
+    assert contents(found) == contents(sweep(tmp_path / "b", workers=1))
+    table = found.to_polars()
+    assert table.height == 12 and table["set.drive.cores"].to_list()[:2] == ["3", "3"]
+    alone = flashyard.run("demo", set=SHORT | {"drive.cores": 6, "seed": 2}, progress=False)
+    row = table.filter((table["set.drive.cores"] == "6") & (table["set.seed"] == "2") & (table["name"] == "conv"))
+    assert row["ios"].to_list() == [alone.design("conv")["ios"]]
+    # Another setting is another point.
+    other = flashyard.sweep("demo", {"seed": [1]}, out=tmp_path / "a", set=SHORT, progress=False)
+    assert other.files[0] not in found.files
+
+
+def test_a_mistake_at_a_point_is_an_exception(tmp_path: Path) -> None:
+    with pytest.raises(flashyard.ScenarioError, match="drive.cores"):
+        flashyard.sweep("demo", {"drive.cores": [0]}, out=tmp_path, set=SHORT, progress=False)
+
+
+def workers() -> list[int]:
+    """Processes of Ray that carry out a point."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if command.startswith(b"ray::_point"):
+                found.append(int(entry.name))
+    return found
+
+
+def test_ray_gives_the_bytes_of_threads_although_workers_are_killed(tmp_path: Path) -> None:
+    pytest.importorskip("ray")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    killed: list[int] = []
+
+    def kills(share: float, word: str) -> None:
+        if len(killed) < 2:
+            for process in workers()[:1]:
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+
+    found = sweep(tmp_path / "ray", on="ray", workers=2, progress=kills)
+    assert killed, "no worker was there to be killed"
+    assert contents(found) == contents(sweep(tmp_path / "threads"))
