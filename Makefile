@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python
+.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -89,6 +89,14 @@ lint: ## format, clippy and tidy
 
 docs: ## the API documentation, without a warning
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+site: ## the documentation as a site in target/site/html, with every key of scenarios; checks its links (Python 3.10 or newer)
+	mkdir -p target/site
+	$(FLASHYARD) schema > target/site/schema.json
+	$(PYTHON) -m venv target/site/venv
+	target/site/venv/bin/pip install --quiet --disable-pip-version-check -r docs/site/requirements.txt
+	$(PYTHON) docs/site/build.py target/site/schema.json
+	NO_MKDOCS_2_WARNING=1 target/site/venv/bin/mkdocs build --quiet --strict -f docs/site/mkdocs.yml
 
 web/node_modules/.package-lock.json: web/package.json web/package-lock.json
 	cd web && npm ci
