@@ -76,7 +76,19 @@ impl SetAssociative {
     /// Reads or writes a line and makes it the last used one; a line that is not there comes in.
     #[inline]
     pub fn access(&mut self, line: u64, write: bool) -> Lookup {
-        let base = self.set_of(line);
+        self.access_at(self.set_of(line), line, write)
+    }
+
+    /// The same in a set that its owner names, from 0 on: of caches whose index is none of addresses.
+    ///
+    /// Panics where there is no such set.
+    #[inline]
+    pub fn access_in(&mut self, set: u64, line: u64, write: bool) -> Lookup {
+        self.access_at(set as usize * self.ways, line, write)
+    }
+
+    #[inline]
+    fn access_at(&mut self, base: usize, line: u64, write: bool) -> Lookup {
         let set = &mut self.tags[base..base + self.ways];
         let (wanted, dirty) = (line << 1, u64::from(write));
         if set[0] & !DIRTY == wanted {
@@ -156,6 +168,8 @@ mod tests {
                 if what == 0 {
                     let dirty = held.is_some_and(|held| std::mem::take(&mut held.1));
                     prop_assert_eq!(cache.clean(line), dirty);
+                } else if what < 5 {
+                    prop_assert_eq!(cache.access_in(line % sets, line, write), reference.access(line, write));
                 } else {
                     prop_assert_eq!(cache.access(line, write), reference.access(line, write));
                 }
