@@ -5,7 +5,7 @@
 //! annotations of requests; DRAM with banks and open rows; a path over CXL with switches, whose messages take their bytes
 //! of flits on the link; an endpoint with internal DRAM under any eviction policy, and behind it flash with our
 //! translation layer, or cells that are written in place; garbage collection that guard times postpone; programs
-//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked).
+//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked, a B+-tree that is really searched).
 //!
 //! The path of an access: `machine` dispatches it in program order and looks it up level by level; a miss goes to whatever
 //! implements [`flashyard_cxl::Memory`]: [`Dram`], or an [`Expander`] with an [`Endpoint`] behind it.
@@ -34,7 +34,10 @@ mod queue;
 mod set_associative;
 
 pub use access::{Access, AccessKind, Accesses};
-pub use accesses::{ApexMap, Bfs, Graph, GraphRegions, Mix, MixConfig, PageRank, Rmat, Stream, StreamKernel};
+pub use accesses::{
+    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Graph, GraphRegions, Mix, MixConfig, PageRank, Rmat, Stream,
+    StreamKernel, TreeLookups,
+};
 pub use annotate::{AnnotationRules, Determinism};
 pub use dram::{Dram, DramConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters, PAGE_BYTES};

@@ -1,12 +1,14 @@
 //! Programs: where each access goes.
 
 mod apex_map;
+mod btree;
 mod graph;
 mod mix;
 mod stream;
 mod walks;
 
 pub use apex_map::ApexMap;
+pub use btree::{BPlusTree, BPlusTreeConfig, TreeLookups};
 pub use graph::{Graph, GraphRegions, Rmat};
 pub use mix::{Mix, MixConfig};
 pub use stream::{Stream, StreamKernel};
