@@ -1,6 +1,10 @@
 //! Files around a scenario, as their owner gives them.
 
+use flashyard_memory::Access;
 use flashyard_workload::Records;
+
+/// Accesses of a traced program, or what is wrong with its file, with the place. The last ends it.
+pub type AccessRecords = Box<dyn Iterator<Item = Result<Access, String>> + Send>;
 
 /// Files that a scenario needs: profiles by path, traces and job files by name.
 pub trait Files: Sync {
@@ -11,6 +15,13 @@ pub trait Files: Sync {
     ///
     /// Errors: what is wrong with it, with file and line.
     fn open_trace(&self, name: &str) -> Result<Records, String>;
+
+    /// Opens a trace of loads and stores from its beginning.
+    ///
+    /// Errors: what is wrong with it, with file and line.
+    fn open_accesses(&self, name: &str) -> Result<AccessRecords, String> {
+        Err(format!("{name}: no files can be read here"))
+    }
 
     /// The text of a job file.
     ///

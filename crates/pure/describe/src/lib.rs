@@ -44,7 +44,7 @@ mod wear;
 pub use aged_drive::{AgedDrive, AgedDriveError};
 pub use drive::{DriveSection, RecordsSection, StripeSection, idle_where_aged};
 pub use error::ScenarioError;
-pub use files::{Files, NoFiles};
+pub use files::{AccessRecords, Files, NoFiles};
 pub use fio::{JobFile, JobFiles};
 pub use fio_result::fio_report;
 pub use flash::{FlashSection, SuspendSection};

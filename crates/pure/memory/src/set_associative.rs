@@ -79,7 +79,7 @@ impl SetAssociative {
         self.access_at(self.set_of(line), line, write)
     }
 
-    /// The same in a set that its owner names, from 0 on: of caches whose index is none of addresses.
+    /// As [`access`](Self::access), in a set that its owner names, from 0 on: of caches whose index is none of addresses.
     ///
     /// Panics where there is no such set.
     #[inline]

@@ -8,7 +8,9 @@ mod design;
 mod program;
 pub mod room;
 mod run;
+mod trace;
 
 pub use design::{Backing, Design, Parts};
-pub use program::{Program, Source};
+pub use program::{Data, Program, Source};
 pub use run::{Figures, Job, Run, run};
+pub use trace::{Trace, TraceSource};

@@ -1,9 +1,11 @@
 //! Programs by their parameters, the accesses that each core makes of one, and what a large memory holds of it after long.
 
+use crate::trace::{Trace, TraceSource};
+use flashyard_describe::ScenarioError;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    Access, Accesses, ApexMap, Bfs, Endpoint, Graph, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Rmat, Stream,
-    StreamKernel,
+    Access, Accesses, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Endpoint, Graph, GraphRegions, MemoryError, Mix,
+    MixConfig, PAGE_BYTES, PageRank, Rmat, Stream, StreamKernel, TreeLookups,
 };
 
 /// A program.
@@ -35,10 +37,25 @@ pub enum Program {
     Bfs(Rmat),
     /// PageRank.
     PageRank(Rmat),
+    /// Look-ups in a B+-tree.
+    BTree(BPlusTreeConfig),
+    /// Accesses from a file.
+    Trace,
+}
+
+/// Data of a program that is made once, before its accesses.
+pub enum Data {
+    /// Nothing.
+    Nothing,
+    /// A graph.
+    Graph(Graph),
+    /// A tree.
+    Tree(BPlusTree),
+    /// The way to a file.
+    Trace(Trace),
 }
 
 /// The accesses of one core.
-#[derive(Clone, Debug)]
 pub enum Source<'a> {
     /// Of a mix.
     Mix(Box<Mix>),
@@ -50,6 +67,20 @@ pub enum Source<'a> {
     Bfs(Box<Bfs<'a>>),
     /// Of PageRank.
     PageRank(Box<PageRank<'a>>),
+    /// Of look-ups in a tree.
+    BTree(TreeLookups<'a>),
+    /// Of a file.
+    Trace(Box<TraceSource>),
+}
+
+impl Source<'_> {
+    /// The mistake at which a trace ended, if it did.
+    pub fn take_error(&mut self) -> Option<ScenarioError> {
+        match self {
+            Self::Trace(source) => source.take_error(),
+            _ => None,
+        }
+    }
 }
 
 impl Accesses for Source<'_> {
@@ -61,9 +92,15 @@ impl Accesses for Source<'_> {
             Self::Stream(source) => source.next_access(),
             Self::Bfs(source) => source.next_access(),
             Self::PageRank(source) => source.next_access(),
+            Self::BTree(source) => source.next_access(),
+            Self::Trace(source) => source.next_access(),
         }
     }
 }
+
+/// A program whose data was not given.
+const WITHOUT_DATA: MemoryError =
+    MemoryError::Range { name: "graphs, trees or traces of a program", value: 0, range: "1" };
 
 impl Program {
     /// First address that caches of the processor do not hold for long: of a mix, its footprint.
@@ -74,38 +111,55 @@ impl Program {
         }
     }
 
-    /// The graph that it walks, if it walks one.
+    /// The data that its accesses go through; `trace` is the file of a traced program.
     ///
-    /// Errors: sizes outside their ranges.
-    pub fn graph(&self) -> Result<Option<Graph>, MemoryError> {
-        match self {
-            Self::Bfs(rmat) | Self::PageRank(rmat) => Graph::rmat(*rmat).map(Some),
-            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } => Ok(None),
+    /// Errors: sizes outside their ranges, a traced program without a file.
+    pub fn data(&self, trace: Option<&Trace>) -> Result<Data, MemoryError> {
+        Ok(match self {
+            Self::Bfs(rmat) | Self::PageRank(rmat) => Data::Graph(Graph::rmat(*rmat)?),
+            Self::BTree(config) => Data::Tree(BPlusTree::build(*config)?),
+            Self::Trace => Data::Trace(trace.cloned().ok_or(WITHOUT_DATA)?),
+            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } => Data::Nothing,
+        })
+    }
+
+    /// Bytes from address 0 on that hold all its data, where they are known before its accesses.
+    pub fn bytes(&self, data: &Data) -> Option<u64> {
+        match (self, data) {
+            (_, Data::Graph(graph)) => Some(GraphRegions::of(graph).bytes()),
+            (_, Data::Tree(tree)) => Some(tree.bytes()),
+            (Self::ApexMap { words, .. }, _) => Some(words * 8),
+            (Self::Stream { elements, .. }, _) => Some(3 * elements * 8),
+            _ => None,
         }
     }
 
-    /// The accesses of each of `cores`; `graph` is that of [`Program::graph`].
+    /// The accesses of each of `cores`; `data` is that of [`Program::data`]. Each core replays a trace for itself, again and again, at the
+    /// same addresses. \[A\]
     ///
-    /// Errors: parameters outside their ranges.
-    pub fn sources<'a>(&self, cores: u32, graph: Option<&'a Graph>, seed: u64) -> Result<Vec<Source<'a>>, MemoryError> {
-        let source = |core: u32| {
-            let rng = Rng::named(seed, &format!("core {core}"));
-            Ok(match (*self, graph) {
-                (Self::Mix(config), _) => Source::Mix(Box::new(Mix::new(&config, rng)?)),
-                (Self::ApexMap { words, alpha, run, gap }, _) => {
-                    Source::ApexMap(ApexMap::new(words, alpha, run, gap, rng)?)
-                }
-                (Self::Stream { kernel, elements, gap }, _) => {
-                    Source::Stream(Stream::new(kernel, elements, core, cores, gap))
-                }
-                (Self::Bfs(_), Some(graph)) => Source::Bfs(Box::new(Bfs::new(graph, core))),
-                (Self::PageRank(_), Some(graph)) => Source::PageRank(Box::new(PageRank::new(graph))),
-                (Self::Bfs(_) | Self::PageRank(_), None) => {
-                    return Err(MemoryError::Range { name: "graphs of a walk", value: 0, range: "1" });
-                }
-            })
-        };
-        (0..cores).map(source).collect()
+    /// Errors: parameters outside their ranges, a trace that cannot be opened.
+    pub fn sources<'a>(&self, cores: u32, data: &'a Data, seed: u64) -> Result<Vec<Source<'a>>, ScenarioError> {
+        (0..cores).map(|core| self.source(core, cores, data, seed)).collect()
+    }
+
+    fn source<'a>(&self, core: u32, cores: u32, data: &'a Data, seed: u64) -> Result<Source<'a>, ScenarioError> {
+        let rng = Rng::named(seed, &format!("core {core}"));
+        Ok(match (*self, data) {
+            (Self::Mix(config), _) => Source::Mix(Box::new(Mix::new(&config, rng).map_err(ScenarioError::of_world)?)),
+            (Self::ApexMap { words, alpha, run, gap }, _) => {
+                Source::ApexMap(ApexMap::new(words, alpha, run, gap, rng).map_err(ScenarioError::of_world)?)
+            }
+            (Self::Stream { kernel, elements, gap }, _) => {
+                Source::Stream(Stream::new(kernel, elements, core, cores, gap))
+            }
+            (Self::Bfs(_), Data::Graph(graph)) => Source::Bfs(Box::new(Bfs::new(graph, core))),
+            (Self::PageRank(_), Data::Graph(graph)) => Source::PageRank(Box::new(PageRank::new(graph))),
+            (Self::BTree(_), Data::Tree(tree)) => Source::BTree(TreeLookups::new(tree, rng)),
+            (Self::Trace, Data::Trace(trace)) => Source::Trace(Box::new(trace.open(PAGE_BYTES, true)?)),
+            (Self::Bfs(_) | Self::PageRank(_) | Self::BTree(_) | Self::Trace, _) => {
+                return Err(ScenarioError::of_world(WITHOUT_DATA));
+            }
+        })
     }
 
     /// Fills the internal DRAM of a device with what a long run before would have left there: everything where it fits.
@@ -146,8 +200,8 @@ impl Program {
                     }
                 }
             }
-            // Graphs are far smaller than any device: the first pass brings them in.
-            Self::Bfs(_) | Self::PageRank(_) => {}
+            // Graphs and trees are far smaller than any device, and traces are not known beforehand: accesses bring them in.
+            Self::Bfs(_) | Self::PageRank(_) | Self::BTree(_) | Self::Trace => {}
         }
         Ok(())
     }

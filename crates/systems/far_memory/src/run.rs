@@ -2,6 +2,8 @@
 
 use crate::design::{Backing, Design, Parts};
 use crate::program::{Program, Source};
+use crate::trace::Trace;
+use flashyard_describe::ScenarioError;
 use flashyard_memory::{
     AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, Machine, MachineConfig, MemoryError,
     Stalls,
@@ -13,7 +15,7 @@ use flashyard_units::SimSpan;
 const PIECE: u64 = 1 << 20;
 
 /// A design under programs, one after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Job<'a> {
     /// The design.
     pub design: Design,
@@ -23,6 +25,8 @@ pub struct Job<'a> {
     pub annotations: AnnotationRules,
     /// Programs: each is measured for itself, and the first is warmed with.
     pub programs: &'a [Program],
+    /// The file of a traced program.
+    pub trace: Option<&'a Trace>,
     /// Accesses of each core before the first is measured.
     pub warm_accesses: u64,
     /// Accesses of each core under each program.
@@ -95,8 +99,9 @@ pub type Run = Option<Vec<Figures>>;
 
 /// Runs a job. The observer hears how far it is, from 0 to 1, and may stop it.
 ///
-/// Errors: parameters outside their ranges.
-pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, MemoryError> {
+/// Errors: parameters outside their ranges, a trace that cannot be read.
+pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, ScenarioError> {
+    let of_world = |error: MemoryError| ScenarioError::of_world(error);
     let uncached = job.design == Design::PcieSsd;
     let config = MachineConfig {
         uncached_from: uncached.then_some(job.parts.device_from),
@@ -105,18 +110,18 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
     };
     let cores = config.cores;
     let levels = config.levels.len();
-    let mut backing = Backing::new(job.design, job.parts)?;
+    let mut backing = Backing::new(job.design, job.parts).map_err(of_world)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
-        program.warm(endpoint, cores, job.seed)?;
+        program.warm(endpoint, cores, job.seed).map_err(of_world)?;
     }
-    let mut machine = Machine::new(config, backing)?;
+    let mut machine = Machine::new(config, backing).map_err(of_world)?;
     let mut figures = Vec::new();
     let all = (job.warm_accesses + job.accesses * job.programs.len() as u64).max(1) as f64;
     let mut done = 0;
     for (number, program) in job.programs.iter().enumerate() {
-        let graph = program.graph()?;
+        let data = program.data(job.trace).map_err(of_world)?;
         // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
-        let mut sources = program.sources(cores, graph.as_ref(), job.seed.wrapping_add(number as u64))?;
+        let mut sources = program.sources(cores, &data, job.seed.wrapping_add(number as u64))?;
         let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], accesses: u64| {
             let mut left = accesses;
             while left > 0 {
@@ -141,6 +146,9 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
         machine.measure();
         if !go_on(&mut machine, &mut sources, job.accesses) {
             return Ok(None);
+        }
+        if let Some(error) = sources.iter_mut().find_map(Source::take_error) {
+            return Err(error);
         }
         let endpoint = machine.memory().endpoint();
         figures.push(Figures {

@@ -171,7 +171,7 @@ impl BPlusTree {
     }
 }
 
-/// What a look-up does next.
+/// The next step of a look-up.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// Read the header of the node.

@@ -1,9 +1,10 @@
 //! Designs of the memory machine under any program: `flashyard run memory`.
 
-use super::designs::{infos, of_memory};
+use super::designs::infos;
 use super::result;
 use super::section::{self, MemorySection};
 use crate::design::Design;
+use crate::trace::Trace;
 use flashyard_describe::{
     Carried, DesignInfo, Files, Measured, Observer, Room, Run, Scenario, ScenarioError, Section, Unknown, carried,
     fio_report,
@@ -53,12 +54,12 @@ impl Room for MemoryRoom {
     }
 
     fn is_equipment(&self, section: &str, key: &str) -> bool {
-        section == "memory" && !matches!(key, "program" | "accesses" | "warm_accesses")
+        section == "memory" && !matches!(key, "program" | "trace" | "accesses" | "warm_accesses")
     }
 
     fn load_in_words(&self, scenario: &Scenario) -> String {
         let Ok(memory) = MemorySection::of(scenario) else { return String::new() };
-        let program = memory.program.as_deref().unwrap_or("nothing");
+        let program = memory.trace.as_deref().or(memory.program.as_deref()).unwrap_or("nothing");
         format!("{program}: {} accesses of each core after {}", memory.accesses, memory.warm_accesses)
     }
 
@@ -77,23 +78,25 @@ impl Room for MemoryRoom {
 fn run(
     scenario: &Scenario,
     name: &str,
-    _files: &'static dyn Files,
+    files: &'static dyn Files,
     observer: Observer<'_>,
 ) -> Result<Measured, ScenarioError> {
     let unknown = || ScenarioError::value("designs", Unknown::new("design", name, Design::names()).to_string());
     let design = Design::by_name(name).ok_or_else(unknown)?;
     let memory = MemorySection::of(scenario)?;
     let parts = memory.parts(false, scenario.seed);
+    let trace = memory.trace.as_deref().map(|name| Trace::new(files, name));
     let job = crate::run::Job {
         design,
         parts: &parts,
         annotations: memory.annotations(),
         programs: &[memory.chosen_program(scenario.seed)?],
+        trace: trace.as_ref(),
         warm_accesses: memory.warm_accesses,
         accesses: memory.accesses,
         seed: scenario.seed,
     };
-    let finished = crate::run::run(&job, observer).map_err(of_memory)?;
+    let finished = crate::run::run(&job, observer)?;
     let figures = finished.and_then(|figures| figures.into_iter().next()).ok_or(ScenarioError::Interrupted)?;
     let result = result::result(design, &figures);
     Ok(Measured {

@@ -7,8 +7,8 @@ use flashyard_describe::{Choice, Purpose, Rate, Scenario, ScenarioError, Section
 use flashyard_flash::Geometry;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    AnnotationRules, Determinism, DramConfig, EndpointConfig, FlashConfig, LevelConfig, MachineConfig, MediumConfig,
-    Mix, MixConfig, PAGE_BYTES, PathConfig, Rmat, StreamKernel,
+    AnnotationRules, BPlusTreeConfig, Determinism, DramConfig, EndpointConfig, FlashConfig, LevelConfig, MachineConfig,
+    MediumConfig, Mix, MixConfig, PAGE_BYTES, PathConfig, Rmat, StreamKernel,
 };
 use flashyard_units::{Hertz, Named};
 use schemars::JsonSchema;
@@ -36,9 +36,12 @@ pub(super) struct Sections {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemorySection {
-    /// Name of the program that is run, a section of `mix`, `apex_map`, `stream`, `bfs` or `pagerank`.
+    /// Name of the program that is run, a section of `mix`, `apex_map`, `stream`, `bfs`, `pagerank` or `btree`.
     #[serde(default)]
     pub(crate) program: Option<String>,
+    /// In its place a file with loads and stores that were traced; `FILE#FORMAT` names its format.
+    #[serde(default)]
+    pub(crate) trace: Option<String>,
     /// Accesses of each core before figures count.
     #[schemars(range(min = 0, max = 1_000_000_000_000_i64))]
     pub(crate) warm_accesses: u64,
@@ -78,6 +81,9 @@ pub(crate) struct MemorySection {
     /// PageRank over a generated graph.
     #[serde(default)]
     pagerank: BTreeMap<String, GraphSection>,
+    /// Look-ups in a B+-tree that is built before.
+    #[serde(default)]
+    btree: BTreeMap<String, TreeSection>,
 }
 
 /// Cores and caches.
@@ -328,6 +334,32 @@ struct StreamSection {
     gap: u32,
 }
 
+/// Look-ups in a B+-tree.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TreeSection {
+    /// Keys, inserted in random order.
+    #[schemars(range(min = 1, max = 1_073_741_824))]
+    keys: u32,
+    /// Size of a node, a multiple of 16 bytes.
+    #[schemars(extend("x-minimum" = "128 B", "x-maximum" = "64 KiB"))]
+    node: Size,
+    /// Size of a record, which a leaf points to.
+    #[schemars(extend("x-minimum" = "8 B", "x-maximum" = "64 KiB"))]
+    record: Size,
+}
+
+impl TreeSection {
+    pub(super) fn program(&self) -> Program {
+        let bytes = |size: Size| u32::try_from(size.0.get()).unwrap_or(u32::MAX);
+        Program::BTree(BPlusTreeConfig {
+            keys: self.keys,
+            node_bytes: bytes(self.node),
+            record_bytes: bytes(self.record),
+        })
+    }
+}
+
 /// A walk over a graph.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -483,7 +515,8 @@ impl MemorySection {
     /// Names of all programs.
     pub(super) fn programs(&self) -> Vec<&str> {
         let (mix, apex, stream) = (self.mix.keys(), self.apex_map.keys(), self.stream.keys());
-        mix.chain(apex).chain(stream).chain(self.bfs.keys()).chain(self.pagerank.keys()).map(String::as_str).collect()
+        let walks = self.bfs.keys().chain(self.pagerank.keys()).chain(self.btree.keys());
+        mix.chain(apex).chain(stream).chain(walks).map(String::as_str).collect()
     }
 
     /// The program called `name`.
@@ -517,7 +550,8 @@ impl MemorySection {
         };
         let walk = || {
             let bfs = self.bfs.get(name).map(|graph| Program::Bfs(rmat(graph)));
-            bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(rmat(graph))))
+            let walk = bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(rmat(graph))));
+            walk.or_else(|| self.btree.get(name).map(TreeSection::program))
         };
         let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
         mix.or_else(apex).or_else(stream).or_else(walk).ok_or_else(|| ScenarioError::value("memory.program", known()))
@@ -529,13 +563,14 @@ impl MemorySection {
         Mix::new(&config, Rng::named(0, "shares")).map_or(f64::NAN, |mix| mix.share_of_first(8))
     }
 
-    /// The program that a scenario runs.
+    /// The program that a scenario runs: its trace, where it names one.
     ///
     /// Errors: no name, or one that no program has.
     pub(super) fn chosen_program(&self, seed: u64) -> Result<Program, ScenarioError> {
-        match &self.program {
-            Some(name) => self.program(name, seed),
-            None => {
+        match (&self.trace, &self.program) {
+            (Some(_), _) => Ok(Program::Trace),
+            (None, Some(name)) => self.program(name, seed),
+            (None, None) => {
                 let message = format!("none is named, give one of {}", self.programs().join(", "));
                 Err(ScenarioError::value("memory.program", message))
             }

@@ -2,7 +2,6 @@
 
 use crate::design::Design;
 use crate::program::Program;
-use crate::room::designs::of_memory;
 use crate::room::section::MemorySection;
 use crate::run::{Figures, Job, run};
 use flashyard_describe::reproduce::{NamedRun, Number};
@@ -195,11 +194,12 @@ impl CxlRun {
             parts: &parts,
             annotations,
             programs: &programs,
+            trace: None,
             warm_accesses: memory.warm_accesses / u64::from(cores),
             accesses: accesses.max(1),
             seed: base.seed,
         };
-        run(&job, observer).map_err(of_memory)
+        run(&job, observer)
     }
 
     /// Carries the run out and forgets it.
