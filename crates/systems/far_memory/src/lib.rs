@@ -8,6 +8,7 @@ mod design;
 mod program;
 pub mod room;
 mod run;
+pub mod tiered;
 mod trace;
 
 pub use design::{Backing, Design, Parts};

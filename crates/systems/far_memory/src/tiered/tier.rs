@@ -1,0 +1,275 @@
+//! A tier: DRAM behind an index, CXL memory behind it, and the time of each access.
+//!
+//! Source: \[P\] sheet micro-ginkgo §3.4, §3.6 and §3.7. Lines are allocated on a miss, of loads as of stores, and written back when they leave;
+//! write-backs are counted and take no time of an access. \[A\] §8
+
+use super::index::Index;
+use super::sram::Sram;
+use flashyard_memory::{Dram, DramConfig, Lookup, MemoryError, SetAssociative};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Bytes of a line.
+const LINE: u64 = 64;
+
+/// Counts of a tier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TierCounters {
+    /// Accesses.
+    pub accesses: u64,
+    /// Accesses whose block was in DRAM.
+    pub hits: u64,
+    /// Accesses whose block came from CXL memory into DRAM.
+    pub misses: u64,
+    /// Accesses that CXL memory answered because no line of DRAM may have their block.
+    pub bypasses: u64,
+    /// Accesses that were the first to their block: no index could have a hit there.
+    pub first_touches: u64,
+    /// Changed lines that were written back to CXL memory.
+    pub write_backs: u64,
+    /// Lines of DRAM read for metadata.
+    pub metadata_reads: u64,
+}
+
+impl TierCounters {
+    /// Share of accesses that CXL memory answered.
+    pub fn miss_ratio(&self) -> f64 {
+        (self.misses + self.bypasses) as f64 / self.accesses.max(1) as f64
+    }
+
+    /// Accesses to CXL memory beyond the first one of each block.
+    pub fn conflicts(&self) -> u64 {
+        (self.misses + self.bypasses).saturating_sub(self.first_touches)
+    }
+}
+
+/// Time of all accesses together, by part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TierTimes {
+    /// DRAM that had the block.
+    pub hits: SimSpan,
+    /// DRAM that was read in vain.
+    pub probes: SimSpan,
+    /// DRAM read for metadata.
+    pub metadata: SimSpan,
+    /// CXL memory.
+    pub cxl: SimSpan,
+}
+
+/// How the time of an access is made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Convention {
+    /// Whether a miss costs the look in DRAM as well; the article's formula has CXL memory alone.
+    pub serial_probe: bool,
+    /// Computing the index.
+    pub index_time: SimSpan,
+}
+
+impl TierTimes {
+    /// The mean time of `accesses` in nanoseconds.
+    pub fn mean_ns(&self, accesses: u64, convention: Convention) -> f64 {
+        let probes = if convention.serial_probe { self.probes } else { SimSpan::ZERO };
+        let sum = self.hits + probes + self.metadata + self.cxl;
+        sum.as_ps() as f64 / 1e3 / accesses.max(1) as f64 + convention.index_time.as_ps() as f64 / 1e3
+    }
+}
+
+/// DRAM of lines behind an index, and memory behind CXL.
+pub struct Tier {
+    index: Box<dyn Index + Send>,
+    lines: SetAssociative,
+    dram: Dram,
+    cxl: SimSpan,
+    convention: Convention,
+    /// Of the first one the misses are timed; of the others they are counted.
+    srams: Vec<Sram>,
+    /// Byte of DRAM behind its lines, where metadata begins.
+    metadata_begin: u64,
+    now: SimTime,
+    counters: TierCounters,
+    times: TierTimes,
+    latencies: LatencyHistogram,
+}
+
+impl Tier {
+    /// An empty tier with `dram_lines` of DRAM, and SRAM of the sizes in `srams`.
+    ///
+    /// Errors: DRAM or SRAM that cannot be.
+    pub fn new(
+        index: Box<dyn Index + Send>,
+        dram_lines: u64,
+        dram: DramConfig,
+        cxl: SimSpan,
+        convention: Convention,
+        srams: &[u64],
+    ) -> Result<Self, MemoryError> {
+        let bytes = dram_lines * LINE;
+        Ok(Self {
+            lines: SetAssociative::new(bytes, index.ways())?,
+            index,
+            dram: Dram::new(dram)?,
+            cxl,
+            convention,
+            srams: srams.iter().map(|bytes| Sram::new(*bytes)).collect::<Result<_, _>>()?,
+            metadata_begin: bytes,
+            now: SimTime::ZERO,
+            counters: TierCounters::default(),
+            times: TierTimes::default(),
+            latencies: LatencyHistogram::new(),
+        })
+    }
+
+    /// An access to a block; `first` where it is the first one to it.
+    #[inline]
+    pub fn access(&mut self, block: u64, write: bool, first: bool) {
+        let begins = self.now;
+        self.counters.accesses += 1;
+        self.counters.first_touches += u64::from(first);
+        let mapping = self.index.map(block);
+        if let Some((timed, counted)) = self.srams.split_first_mut() {
+            timed.read(mapping.metadata, |granule| {
+                self.now = self.dram.line(self.now, self.metadata_begin + u64::from(granule) * LINE);
+                self.counters.metadata_reads += 1;
+            });
+            counted.iter_mut().for_each(|sram| sram.read(mapping.metadata, |_| {}));
+        }
+        let metadata = self.now.since(begins);
+        self.times.metadata += metadata;
+        let rest = match mapping.set {
+            Some(set) => self.look_up(set, block, write),
+            None => {
+                self.counters.bypasses += 1;
+                self.times.cxl += self.cxl;
+                self.cxl
+            }
+        };
+        self.latencies.record(metadata + rest + self.convention.index_time);
+    }
+
+    /// Looks a block up in DRAM, fetches it where it is not there, and returns the time that this takes.
+    #[inline]
+    fn look_up(&mut self, set: u64, block: u64, write: bool) -> SimSpan {
+        let begins = self.now;
+        // All lines of a set lie in one row: the first one stands for them.
+        self.now = self.dram.line(begins, set * u64::from(self.index.ways()) * LINE);
+        let probe = self.now.since(begins);
+        match self.lines.access_in(set, block, write) {
+            Lookup::Hit => {
+                self.counters.hits += 1;
+                self.times.hits += probe;
+                probe
+            }
+            Lookup::Miss(evicted) => {
+                self.counters.misses += 1;
+                self.counters.write_backs += u64::from(evicted.is_some_and(|evicted| evicted.dirty));
+                self.times.probes += probe;
+                self.times.cxl += self.cxl;
+                if self.convention.serial_probe { probe + self.cxl } else { self.cxl }
+            }
+        }
+    }
+
+    /// Its counts.
+    pub fn counters(&self) -> TierCounters {
+        self.counters
+    }
+
+    /// Its times.
+    pub fn times(&self) -> TierTimes {
+        self.times
+    }
+
+    /// Latencies of accesses by its convention.
+    pub fn latencies(&self) -> &LatencyHistogram {
+        &self.latencies
+    }
+
+    /// SRAM of each size.
+    pub fn srams(&self) -> &[Sram] {
+        &self.srams
+    }
+
+    /// Lines of DRAM that were read, and those of them whose row was open.
+    pub fn rows(&self) -> (u64, u64) {
+        self.dram.counts()
+    }
+
+    /// Bytes of all metadata.
+    pub fn metadata_bytes(&self) -> u64 {
+        self.index.metadata_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::index::{DirectIndex, SetIndex};
+    use super::*;
+
+    const SERIAL: Convention = Convention { serial_probe: true, index_time: SimSpan::ZERO };
+    const LITERAL: Convention = Convention { serial_probe: false, index_time: SimSpan::ZERO };
+
+    fn dram() -> DramConfig {
+        DramConfig {
+            channels: 1,
+            banks: 4,
+            row_bytes: 1024,
+            precharge: SimSpan::ZERO,
+            activate: SimSpan::from_ns(20),
+            column: SimSpan::from_ns(80),
+            burst: SimSpan::ZERO,
+            controller: SimSpan::ZERO,
+        }
+    }
+
+    fn tier(index: impl Index + Send + 'static) -> Tier {
+        Tier::new(Box::new(index), 64, dram(), SimSpan::from_ns(200), SERIAL, &[64, 1024]).expect("it is possible")
+    }
+
+    #[test]
+    fn times_are_those_of_rows_and_of_both_conventions() {
+        let mut tier = tier(DirectIndex { lines: 64 });
+        // A row that is opened and CXL, then a hit in the open row, then a miss there.
+        tier.access(0, false, true);
+        tier.access(0, true, false);
+        tier.access(64, false, true);
+        let ns = SimSpan::from_ns;
+        let expected = TierTimes { hits: ns(80), probes: ns(100 + 80), metadata: ns(0), cxl: ns(400) };
+        assert_eq!(tier.times(), expected);
+        assert_eq!(tier.times().mean_ns(3, SERIAL), 220.0);
+        assert_eq!(tier.times().mean_ns(3, LITERAL), 160.0);
+        assert_eq!(tier.times().mean_ns(3, Convention { index_time: ns(5), ..LITERAL }), 165.0);
+        let counters = tier.counters();
+        assert_eq!((counters.hits, counters.misses, counters.write_backs, counters.conflicts()), (1, 2, 1, 0));
+        assert_eq!(tier.rows(), (3, 2));
+        assert_eq!(tier.latencies().count(), 3);
+    }
+
+    #[test]
+    fn metadata_that_sram_lacks_is_read_from_dram() {
+        let mut tier = tier(SetIndex { lines: 64, ways: 4 });
+        // Sets 0 and 1 have one granule, set 4 has the next: a granule of SRAM reads them in turn, sixteen keep both.
+        for block in [0, 1, 4, 0] {
+            tier.access(block, false, block != 0);
+        }
+        assert_eq!(tier.srams().iter().map(Sram::double_reads).collect::<Vec<_>>(), [3, 2]);
+        assert_eq!(tier.counters().metadata_reads, 3);
+        assert_eq!(tier.metadata_bytes(), 256);
+        // Metadata lies behind the lines, in a row of its own.
+        let lines = tier.rows().0;
+        assert_eq!(lines, 4 + 3);
+        assert!(tier.times().metadata >= SimSpan::from_ns(3 * 80));
+    }
+
+    #[test]
+    fn four_ways_keep_what_a_direct_map_loses() {
+        let (mut direct, mut ways) = (tier(DirectIndex { lines: 64 }), tier(SetIndex { lines: 64, ways: 4 }));
+        for round in 0..10 {
+            for block in [0, 64, 128, 192] {
+                direct.access(block, false, round == 0);
+                ways.access(block, false, round == 0);
+            }
+        }
+        assert_eq!((direct.counters().conflicts(), ways.counters().conflicts()), (36, 0));
+        assert_eq!(ways.counters().miss_ratio(), 0.1);
+    }
+}
