@@ -2,7 +2,8 @@
 //!
 //! One machine ([`flashyard_memory`]) stands behind all of them. A design says what it is made of (`design`), a program what it
 //! accesses (`program`), and a run puts both together (`run`). Rooms of systems: `memory` compares designs on any program,
-//! `cxl-ssd` has the published results of CXL-SSD.
+//! `cxl-ssd` has the published results of CXL-SSD; `ginkgo` has tiers of DRAM and CXL memory
+//! ([`tiered`]), in which accesses follow each other without cores.
 
 mod design;
 mod program;

@@ -11,13 +11,14 @@ use std::collections::BTreeMap;
 #[derive(Clone)]
 pub struct Trace {
     files: &'static dyn Files,
+    key: &'static str,
     name: String,
 }
 
 impl Trace {
-    /// The trace called `name`, which `files` open.
-    pub fn new(files: &'static dyn Files, name: &str) -> Self {
-        Self { files, name: name.to_owned() }
+    /// The trace called `name`, which `files` open; `key` is that of the scenario which names it.
+    pub fn new(files: &'static dyn Files, key: &'static str, name: &str) -> Self {
+        Self { files, key, name: name.to_owned() }
     }
 
     /// Its accesses from the first on, in pages of so many bytes; again and again where it `repeats`.
@@ -35,7 +36,7 @@ impl Trace {
     }
 
     fn records(&self) -> Result<AccessRecords, ScenarioError> {
-        self.files.open_accesses(&self.name).map_err(|error| ScenarioError::value("memory.trace", error))
+        self.files.open_accesses(&self.name).map_err(|error| ScenarioError::value(self.key, error))
     }
 }
 
@@ -64,7 +65,7 @@ impl TraceSource {
                     self.given += 1;
                     return Ok(Some(access));
                 }
-                Some(Err(error)) => return Err(ScenarioError::value("memory.trace", error)),
+                Some(Err(error)) => return Err(ScenarioError::value(self.trace.key, error)),
                 None if self.repeats && self.given > 0 => {
                     self.given = 0;
                     self.records = self.trace.records()?;
@@ -132,7 +133,7 @@ mod tests {
     }
 
     fn addresses(name: &str, repeats: bool) -> (Vec<u64>, Option<String>) {
-        let mut source = Trace::new(&Three, name).open(4096, repeats).expect("it opens");
+        let mut source = Trace::new(&Three, "memory.trace", name).open(4096, repeats).expect("it opens");
         let found = (0..5).map_while(|_| source.next_access()).map(|access| access.address).collect();
         (found, source.take_error().map(|error| error.to_string()))
     }
@@ -148,6 +149,6 @@ mod tests {
         let (found, error) = addresses("bad", true);
         assert_eq!(found.len(), 3);
         assert_eq!(error.as_deref(), Some("memory.trace: bad:4: no access"));
-        assert!(Trace::new(&flashyard_describe::NoFiles, "x").open(4096, false).is_err());
+        assert!(Trace::new(&flashyard_describe::NoFiles, "memory.trace", "x").open(4096, false).is_err());
     }
 }

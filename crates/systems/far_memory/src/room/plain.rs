@@ -85,7 +85,7 @@ fn run(
     let design = Design::by_name(name).ok_or_else(unknown)?;
     let memory = MemorySection::of(scenario)?;
     let parts = memory.parts(false, scenario.seed);
-    let trace = memory.trace.as_deref().map(|name| Trace::new(files, name));
+    let trace = memory.trace.as_deref().map(|name| Trace::new(files, "memory.trace", name));
     let job = crate::run::Job {
         design,
         parts: &parts,

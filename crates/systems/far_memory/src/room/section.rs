@@ -305,7 +305,7 @@ struct MixSection {
 /// Apex-Map.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct ApexMapSection {
+pub(super) struct ApexMapSection {
     /// Words of 8 bytes.
     #[schemars(range(min = 2, max = 281_474_976_710_656_i64))]
     words: u64,
@@ -349,6 +349,18 @@ pub(super) struct TreeSection {
     record: Size,
 }
 
+impl ApexMapSection {
+    pub(super) fn program(&self) -> Program {
+        Program::ApexMap { words: self.words, alpha: self.alpha, run: self.run, gap: self.gap }
+    }
+}
+
+impl GraphSection {
+    pub(super) fn rmat(&self, seed: u64) -> Rmat {
+        Rmat { scale: self.scale, edges_per_vertex: self.edges_per_vertex, seed }
+    }
+}
+
 impl TreeSection {
     pub(super) fn program(&self) -> Program {
         let bytes = |size: Size| u32::try_from(size.0.get()).unwrap_or(u32::MAX);
@@ -363,7 +375,7 @@ impl TreeSection {
 /// A walk over a graph.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct GraphSection {
+pub(super) struct GraphSection {
     /// Vertices as a power of two.
     #[schemars(range(min = 1, max = 26))]
     scale: u32,
@@ -523,7 +535,6 @@ impl MemorySection {
     ///
     /// Errors: a name that no program has; the message lists those that there are.
     pub(super) fn program(&self, name: &str, seed: u64) -> Result<Program, ScenarioError> {
-        let rmat = |graph: &GraphSection| Rmat { scale: graph.scale, edges_per_vertex: graph.edges_per_vertex, seed };
         let mix = self.mix.get(name).map(|mix| {
             Program::Mix(MixConfig {
                 misses_per_thousand: mix.misses_per_thousand,
@@ -536,21 +547,14 @@ impl MemorySection {
                 words_per_line: 1,
             })
         });
-        let apex = || {
-            self.apex_map.get(name).map(|map| Program::ApexMap {
-                words: map.words,
-                alpha: map.alpha,
-                run: map.run,
-                gap: map.gap,
-            })
-        };
+        let apex = || self.apex_map.get(name).map(ApexMapSection::program);
         let stream = || {
             let found = self.stream.get(name);
             found.map(|stream| Program::Stream { kernel: stream.kernel.0, elements: stream.elements, gap: stream.gap })
         };
         let walk = || {
-            let bfs = self.bfs.get(name).map(|graph| Program::Bfs(rmat(graph)));
-            let walk = bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(rmat(graph))));
+            let bfs = self.bfs.get(name).map(|graph| Program::Bfs(graph.rmat(seed)));
+            let walk = bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(graph.rmat(seed))));
             walk.or_else(|| self.btree.get(name).map(TreeSection::program))
         };
         let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
