@@ -66,6 +66,11 @@ impl TierKind {
         }
     }
 
+    /// Whether double reads are of interest with SRAM of several sizes: of the article's two designs with metadata.
+    const fn is_counted(self) -> bool {
+        matches!(self, Self::Unison | Self::Ginkgo)
+    }
+
     /// Whether a function is computed for each access.
     pub const fn is_learned(self) -> bool {
         matches!(self, Self::Ginkgo | Self::GinkgoRank | Self::GinkgoMany)
@@ -91,7 +96,7 @@ pub struct ReplayConfig<'a> {
     pub capacity_ratio: u64,
     /// Segments of a page's function at most.
     pub segments: usize,
-    /// Sizes of SRAM: the first is timed, the others are counted beside it.
+    /// Sizes of SRAM: the first is timed, the others are counted beside it for Unison and Ginkgo.
     pub srams: Vec<u64>,
     /// DRAM.
     pub dram: DramConfig,
@@ -296,7 +301,8 @@ fn tier(
     };
     let index_time = if kind.is_learned() { config.convention.index_time } else { SimSpan::ZERO };
     let convention = Convention { index_time, ..config.convention };
-    let tier = Tier::new(index, lines, config.dram, config.cxl, convention, &config.srams)?;
+    let srams = if kind.is_counted() { &config.srams[..] } else { &config.srams[..config.srams.len().min(1)] };
+    let tier = Tier::new(index, lines, config.dram, config.cxl, convention, srams)?;
     Ok((kind, tier, learned))
 }
 

@@ -52,7 +52,7 @@ fn double_reads(records: &Records) -> ChartSection {
     let sizes = SRAM_KIB.iter().map(|kib| format!("{kib} KiB")).collect::<Vec<_>>();
     let series = |(program, tier): (&str, TierKind)| {
         let record = records.iter().find(|(run, _)| *run == of_name(program));
-        let values = record.map_or_else(Vec::new, |(_, record)| record.tier(tier).double_percent.clone());
+        let values = record.map_or_else(Vec::new, |(_, record)| record.tier(tier).double_by_sram.clone());
         ChartSeries::of_categories(&format!("{program}, {}", tier.name()), values.into_iter().map(Some))
     };
     let tiers = [TierKind::Unison, TierKind::Ginkgo];

@@ -91,7 +91,7 @@ fn more_misses(one: &TierRecord, other: &TierRecord) -> f64 {
 /// Double reads of a tier, the most over runs.
 fn double(id: &str, runs: impl Into<Vec<GinkgoRun>>, tier: TierKind, size: usize) -> GinkgoNumber {
     Number::of(id, runs, move |records: &[&GinkgoRecord]| {
-        records.iter().map(|record| record.tier(tier).double_percent[size]).fold(0.0, f64::max)
+        records.iter().map(|record| record.tier(tier).double_by_sram[size]).fold(0.0, f64::max)
     })
 }
 
@@ -179,7 +179,7 @@ fn of_double_reads() -> Vec<GinkgoNumber> {
         double("double-unison-pr-16", [pr], Unison, OF_16_KIB),
         Number::of("double-unison-rise", both(plain), |records: &[&GinkgoRecord]| {
             let rise = |record: &GinkgoRecord| {
-                let percent = &record.tier(Unison).double_percent;
+                let percent = &record.tier(Unison).double_by_sram;
                 percent[OF_16_KIB] - percent[OF_64_KIB]
             };
             claim(rise(records[0]) >= 1.0 && rise(records[1]).abs() < 1.0)
