@@ -73,7 +73,7 @@ how-to: ## apply each example of the how-to list in ARCHITECTURE.md to a copy of
 	$(CARGO) xtask how-to
 
 fuzz: ## any bytes through every decoder and through a whole connection, an hour each or FUZZ_SECONDS (needs nightly and cargo-fuzz)
-	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats \
+	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats accesses \
 		journals aged directories images scenarios jobs; do \
 		$(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 || exit 1; \
 	done

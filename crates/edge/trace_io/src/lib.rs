@@ -1,6 +1,6 @@
 //! Trace files to records: formats, decompression, detection, statistics; and to files of other formats.
 //!
-//! The path of a row: file → zstd or gzip by its first bytes → line, record or the earliest event of several files →
+//! The path of a row: file → zstd, gzip or xz by its first bytes → line, record or the earliest event of several files →
 //! [`Format`]'s parser → time, volume, request → clock rule → [`TraceRecord`](flashyard_blk::TraceRecord). Everything
 //! streams: memory does not grow with the file. Only [`summarize`] keeps something, 64 bits for every 256 KiB of
 //! address space that is touched, and [`analyze`] a bounded amount more; [`compare_caches`] has caches
@@ -16,9 +16,12 @@
 //! printed and counted as *rounded*. What a format does not hold (times, addresses, directions) is made by the rule
 //! that [`Format::assumes`] states, and such rows are counted as *assumed*.
 //!
+//! Traces of loads and stores have formats of their own and become [`Access`](flashyard_memory::Access)es ([`open_accesses`]).
+//!
 //! What it does not do: sort rows, keep the latencies that some formats hold, guess units that a file does not show
 //! (name the format instead; `disksim-ms` and its kin say how units are detected).
 
+mod accesses;
 mod analysis;
 mod caches;
 mod clock;
@@ -36,6 +39,7 @@ mod rows;
 mod stream;
 mod summary;
 
+pub use accesses::{AccessFormat, AccessReader, open_accesses, open_accesses_stream};
 pub use analysis::{
     AnalysisOptions, CurvePoint, FrequentSize, GapSummary, RateOverTime, ReuseMethod, ReuseSummary, SizeSummary,
     TraceAnalysis, analyze,

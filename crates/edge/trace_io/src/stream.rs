@@ -1,5 +1,6 @@
 //! Streams of bytes: decompression by content, and a look at the beginning.
 
+use lzma_rust2::XzReader;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -8,6 +9,9 @@ use std::path::Path;
 pub(crate) const BUFFER: usize = 1 << 16;
 /// Bytes that detection looks at.
 const HEAD_BYTES: usize = 1 << 16;
+
+/// Memory that the decoder of xz may take, in KiB. \[X\] the highest preset of xz, 9, asks for 65 MiB
+const XZ_MEMORY_KIB: u32 = 128 << 10;
 
 /// Uncompressed bytes.
 pub(crate) type Stream = Box<dyn BufRead + Send>;
@@ -27,6 +31,7 @@ pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
 enum Packing {
     Zstd,
     Gzip,
+    Xz,
 }
 
 impl Packing {
@@ -35,17 +40,19 @@ impl Packing {
         match head {
             [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Self::Zstd),
             [0x1F, 0x8B, ..] => Some(Self::Gzip),
+            [0xFD, b'7', b'z', b'X', b'Z', 0, ..] => Some(Self::Xz),
             _ => None,
         }
     }
 }
 
-/// The content of `stream`, decompressed if need be. Memory is a buffer and the decoder's window, which both decoders
+/// The content of `stream`, decompressed if need be. Memory is a buffer and the decoder's window, which all decoders
 /// bound.
 pub(crate) fn decompress(mut stream: Stream) -> io::Result<Stream> {
     let decoder: Box<dyn Read + Send> = match Packing::of(stream.fill_buf()?) {
         Some(Packing::Zstd) => Box::new(zstd::Decoder::with_buffer(stream)?),
         Some(Packing::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(stream)),
+        Some(Packing::Xz) => Box::new(XzReader::new_mem_limit(stream, true, XZ_MEMORY_KIB)),
         None => return Ok(stream),
     };
     Ok(Box::new(BufReader::with_capacity(BUFFER, decoder)))

@@ -4,8 +4,9 @@ use crate::WorkbenchError;
 use crate::aged_cache::AgedCache;
 use crate::replace::{note_read, replace_file};
 use flashyard_blk::TraceRecord;
-use flashyard_scenario::Files;
-use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
+use flashyard_scenario::{AccessRecords, Files};
+use flashyard_trace_io::{AccessFormat, Format, OpenOptions, TraceReader, open, open_accesses};
+use flashyard_units::Named;
 use flashyard_workload::{RecordStream, Records, SourceError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,15 @@ impl DiskFiles {
         Some(GivenRecords { records: records.clone(), next: 0 })
     }
 
+    /// The file of a trace: from the working directory, or else beside the scenario.
+    fn trace_path(&self, name: &str) -> PathBuf {
+        let direct = PathBuf::from(name);
+        let beside = self.base.join(name);
+        let path = if !direct.exists() && beside.exists() { beside } else { direct };
+        note_read(&path);
+        path
+    }
+
     /// States of overwritten drives, once a run needs one.
     fn cache(&self) -> Option<&AgedCache> {
         self.aged.get_or_init(AgedCache::of_user).as_ref()
@@ -81,12 +91,24 @@ impl Files for DiskFiles {
             }
             None => (name, None),
         };
-        let direct = PathBuf::from(name);
-        let beside = self.base.join(name);
-        let path = if !direct.exists() && beside.exists() { beside } else { direct };
-        note_read(&path);
+        let path = self.trace_path(name);
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
         Ok(Box::new(FileRecords(reader)))
+    }
+
+    fn open_accesses(&self, name: &str) -> Result<AccessRecords, String> {
+        let (name, format) = match name.split_once('#') {
+            Some((file, format)) => {
+                let known = || {
+                    let names = AccessFormat::names().collect::<Vec<_>>().join(", ");
+                    format!("{name}: there is no format {format:?}, give one of {names}")
+                };
+                (file, Some(AccessFormat::by_name(format).ok_or_else(known)?))
+            }
+            None => (name, None),
+        };
+        let reader = open_accesses(&self.trace_path(name), format).map_err(|error| error.to_string())?;
+        Ok(Box::new(reader.map(|access| access.map_err(|error| error.to_string()))))
     }
 
     fn text(&self, name: &str) -> Result<String, String> {
