@@ -21,7 +21,7 @@ pub(super) const RECORD: usize = 64;
 pub(super) fn recognises(head: &[u8]) -> bool {
     let (records, _) = head.as_chunks::<RECORD>();
     let is_one = |record: &&[u8; RECORD]| {
-        record[8] <= 1 && record[9] <= record[8] && address(*record, 0) != 0 && address(*record, 0) >> 56 == 0
+        record[8] <= 1 && record[9] <= record[8] && address(record, 0) != 0 && address(record, 0) >> 56 == 0
     };
     !records.is_empty() && records.iter().all(|record| is_one(&record))
 }

@@ -35,8 +35,5 @@ pub use sram::Sram;
 pub use tier::{Convention, Tier, TierCounters, TierTimes};
 pub use touched::TouchedBlocks;
 
-/// Blocks of 64 bytes in a huge page of 2 MiB.
+/// Blocks in a huge page: of 64 bytes in 2 MiB.
 pub const HUGE_PAGE_BLOCKS: u64 = 32_768;
-
-/// Bytes of a huge page.
-pub const HUGE_PAGE_BYTES: u64 = 2 << 20;

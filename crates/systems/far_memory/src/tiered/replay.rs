@@ -1,11 +1,11 @@
 //! A program through tiers: once to learn which blocks it touches, once through all of them at the same time.
 
+use super::HUGE_PAGE_BLOCKS;
 use super::filter::{Filter, FilterLevel};
 use super::index::{DirectIndex, Index, RankIndex, SetIndex};
 use super::learned::{LearnedIndex, PlaceBy};
 use super::tier::{Convention, Tier, TierCounters, TierTimes};
 use super::touched::TouchedBlocks;
-use super::{HUGE_PAGE_BLOCKS, HUGE_PAGE_BYTES};
 use crate::program::{Data, Program, Source};
 use crate::trace::Trace;
 use flashyard_describe::ScenarioError;
@@ -16,6 +16,9 @@ use flashyard_units::{Named, SimSpan};
 
 /// Accesses between two looks of the observer.
 const PIECE: u64 = 1 << 20;
+
+/// Bytes of a line of the processor's caches.
+const LINE: u64 = 64;
 
 /// Segments of the index that shows whether more are of use.
 const MANY_SEGMENTS: usize = 128;
@@ -88,7 +91,9 @@ pub struct ReplayConfig<'a> {
     pub window: f64,
     /// Share of the accesses, from the first on, that indices are trained on.
     pub train_share: f64,
-    /// Caches before the tiers; none where everything passes.
+    /// Bytes of a block, a power of two from 64 on. Huge pages have 32,768 blocks.
+    pub block_bytes: u64,
+    /// Caches before the tiers, of lines of 64 bytes; none where everything passes.
     pub filter: Vec<FilterLevel>,
     /// Whether huge pages lie in random order; in that of their addresses otherwise.
     pub random_placement: bool,
@@ -180,7 +185,8 @@ pub fn replay(
         let wanted = "the size of its data is not known; give one of bfs, pagerank, btree, apex_map or stream";
         return Err(ScenarioError::value("tiering.program", wanted));
     }
-    let limit = known.map_or(u64::MAX, |bytes| (config.window * (bytes / 64) as f64).ceil() as u64);
+    let blocks = |bytes: u64| (bytes / config.block_bytes) as f64;
+    let limit = known.map_or(u64::MAX, |bytes| (config.window * blocks(bytes)).ceil() as u64);
     let Some((touched, trained, accesses)) = profile(config, known, limit, source()?, observer)? else {
         return Ok(None);
     };
@@ -195,9 +201,9 @@ pub fn replay(
     let mut source = source()?;
     for number in 0..accesses {
         let Some(access) = source.next_access() else { break };
-        let block = access.address / 64;
-        let block = places[(block / HUGE_PAGE_BLOCKS) as usize] * HUGE_PAGE_BLOCKS + block % HUGE_PAGE_BLOCKS;
-        filter.access(block, access.kind != AccessKind::Load, |block, write| {
+        filter.access(access.address / LINE, access.kind != AccessKind::Load, |line, write| {
+            let block = line * LINE / config.block_bytes;
+            let block = places[(block / HUGE_PAGE_BLOCKS) as usize] * HUGE_PAGE_BLOCKS + block % HUGE_PAGE_BLOCKS;
             let first = seen.touch(block);
             tiers.iter_mut().for_each(|(_, tier, _)| tier.access(block, write, first));
         });
@@ -222,7 +228,7 @@ fn of_world(error: MemoryError) -> ScenarioError {
 
 fn source<'a>(config: &ReplayConfig<'_>, data: &'a Data) -> Result<Source<'a>, ScenarioError> {
     if let Data::Trace(trace) = data {
-        return Ok(Source::Trace(Box::new(trace.open(HUGE_PAGE_BYTES, false)?)));
+        return Ok(Source::Trace(Box::new(trace.open(config.block_bytes * HUGE_PAGE_BLOCKS, false)?)));
     }
     let mut sources = config.program.sources(1, data, config.seed)?;
     Ok(sources.swap_remove(0))
@@ -238,14 +244,15 @@ fn profile(
     mut source: Source<'_>,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Option<Profile>, ScenarioError> {
-    let mut touched = TouchedBlocks::new(known.map_or(0, |bytes| bytes.div_ceil(HUGE_PAGE_BYTES)));
+    let mut touched =
+        TouchedBlocks::new(known.map_or(0, |bytes| bytes.div_ceil(config.block_bytes * HUGE_PAGE_BLOCKS)));
     // A trace is trained on whole: how many accesses a part of it has is not known before its end.
     let train = if known.is_some() { (config.train_share * limit as f64).ceil() as u64 } else { u64::MAX };
     let mut trained = None;
     let mut accesses = 0;
     while accesses < limit {
         let Some(access) = source.next_access() else { break };
-        let block = access.address / 64;
+        let block = access.address / config.block_bytes;
         if known.is_none() {
             touched.grow(block / HUGE_PAGE_BLOCKS + 1);
         }
@@ -302,7 +309,7 @@ fn tier(
     let index_time = if kind.is_learned() { config.convention.index_time } else { SimSpan::ZERO };
     let convention = Convention { index_time, ..config.convention };
     let srams = if kind.is_counted() { &config.srams[..] } else { &config.srams[..config.srams.len().min(1)] };
-    let tier = Tier::new(index, lines, config.dram, config.cxl, convention, srams)?;
+    let tier = Tier::new(index, (lines, config.block_bytes), config.dram, config.cxl, convention, srams)?;
     Ok((kind, tier, learned))
 }
 

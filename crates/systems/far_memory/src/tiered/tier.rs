@@ -9,7 +9,7 @@ use flashyard_memory::{Dram, DramConfig, Lookup, MemoryError, SetAssociative};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 
-/// Bytes of a line.
+/// Bytes of a granule of metadata, and of what stands for a line of any size in a cache without data.
 const LINE: u64 = 64;
 
 /// Counts of a tier.
@@ -85,6 +85,8 @@ pub struct Tier {
     srams: Vec<Sram>,
     /// Byte of DRAM behind its lines, where metadata begins.
     metadata_begin: u64,
+    /// Bytes of a set.
+    set_bytes: u64,
     now: SimTime,
     counters: TierCounters,
     times: TierTimes,
@@ -92,26 +94,26 @@ pub struct Tier {
 }
 
 impl Tier {
-    /// An empty tier with `dram_lines` of DRAM, and SRAM of the sizes in `srams`.
+    /// An empty tier with `dram_lines` lines of DRAM, each as large as a block, and SRAM of the sizes in `srams`.
     ///
     /// Errors: DRAM or SRAM that cannot be.
     pub fn new(
         index: Box<dyn Index + Send>,
-        dram_lines: u64,
+        (dram_lines, block_bytes): (u64, u64),
         dram: DramConfig,
         cxl: SimSpan,
         convention: Convention,
         srams: &[u64],
     ) -> Result<Self, MemoryError> {
-        let bytes = dram_lines * LINE;
         Ok(Self {
-            lines: SetAssociative::new(bytes, index.ways())?,
+            lines: SetAssociative::new(dram_lines * LINE, index.ways())?,
+            set_bytes: u64::from(index.ways()) * block_bytes,
             index,
             dram: Dram::new(dram)?,
             cxl,
             convention,
             srams: srams.iter().map(|bytes| Sram::new(*bytes)).collect::<Result<_, _>>()?,
-            metadata_begin: bytes,
+            metadata_begin: dram_lines * block_bytes,
             now: SimTime::ZERO,
             counters: TierCounters::default(),
             times: TierTimes::default(),
@@ -150,8 +152,8 @@ impl Tier {
     #[inline]
     fn look_up(&mut self, set: u64, block: u64, write: bool) -> SimSpan {
         let begins = self.now;
-        // All lines of a set lie in one row: the first one stands for them.
-        self.now = self.dram.line(begins, set * u64::from(self.index.ways()) * LINE);
+        // All lines of a set lie in one row where blocks are small: the first one stands for them.
+        self.now = self.dram.line(begins, set * self.set_bytes);
         let probe = self.now.since(begins);
         match self.lines.access_in(set, block, write) {
             Lookup::Hit => {
@@ -222,7 +224,8 @@ mod tests {
     }
 
     fn tier(index: impl Index + Send + 'static) -> Tier {
-        Tier::new(Box::new(index), 64, dram(), SimSpan::from_ns(200), SERIAL, &[64, 1024]).expect("it is possible")
+        Tier::new(Box::new(index), (64, 64), dram(), SimSpan::from_ns(200), SERIAL, &[64, 1024])
+            .expect("it is possible")
     }
 
     #[test]

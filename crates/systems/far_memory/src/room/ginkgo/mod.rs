@@ -57,7 +57,9 @@ impl Room for GinkgoRoom {
     }
 
     fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
-        TieringSection::of(scenario)?.chosen_program(scenario.seed).map(drop)
+        let tiering = TieringSection::of(scenario)?;
+        tiering.check()?;
+        tiering.chosen_program(scenario.seed).map(drop)
     }
 
     fn concerns(&self, key: &str, design: &str) -> bool {
@@ -213,6 +215,7 @@ mod tests {
         for (setting, expected) in [
             ("tiering.program=\"btre\"", "did you mean \"btree\""),
             ("tiering.window=0", "tiering.window is 0"),
+            ("tiering.block=\"96 B\"", "no power of two"),
             ("tiering.segments=1", "tiering.segments is 1"),
             ("tiering.dram.rows=3", "there is no key tiering.dram.rows"),
         ] {

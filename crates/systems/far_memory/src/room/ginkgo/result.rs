@@ -83,18 +83,7 @@ static BYPASSES: Metric =
 /// The declaration of tiers.
 pub(super) static DECLARATION: Declaration = Declaration {
     metrics: || WHOLE.iter().map(|row| row.0).collect(),
-    shown: &[
-        &MEAN,
-        &MISSES,
-        &CONFLICTS,
-        &DOUBLE_READS,
-        &ROW_HITS,
-        &METADATA,
-        &SURPLUS,
-        &LATENCY_P50,
-        &LATENCY_P99,
-        &LATENCY_MAX,
-    ],
+    shown: &[&MEAN, &MISSES, &CONFLICTS, &DOUBLE_READS, &ROW_HITS, &METADATA, &SURPLUS],
     parts: &[],
     causes: &[],
     tables: &[],

@@ -38,6 +38,9 @@ pub(crate) struct TieringSection {
     /// Share of the accesses, from the first on, that indices are trained on; a trace is trained on whole.
     #[schemars(range(min = 0.0, max = 1.0))]
     train_share: f64,
+    /// Size of a block, a power of two; huge pages have 32,768 blocks.
+    #[schemars(extend("x-minimum" = "64 B", "x-maximum" = "64 KiB"))]
+    block: Size,
     /// Whether the caches of the section stand before the DRAM.
     filtered: bool,
     /// Whether huge pages lie in random order.
@@ -131,6 +134,13 @@ impl TieringSection {
         Ok(tiering)
     }
 
+    /// Errors: a size of blocks that is no power of two.
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        let block = self.block.0.get();
+        let wrong = || ScenarioError::value("tiering.block", format!("{block} B is no power of two"));
+        if block.is_power_of_two() { Ok(()) } else { Err(wrong()) }
+    }
+
     /// Names of all programs.
     fn programs(&self) -> Vec<&str> {
         let walks = self.btree.keys().chain(self.pagerank.keys()).chain(self.bfs.keys());
@@ -177,6 +187,7 @@ impl TieringSection {
             trace,
             window: self.window,
             train_share: self.train_share,
+            block_bytes: self.block.0.get(),
             filter,
             random_placement: self.random_placement,
             capacity_ratio: self.capacity_ratio,
