@@ -4,6 +4,12 @@ use crate::error::MemoryError;
 use crate::flash::{Flash, FlashConfig, Written};
 use flashyard_units::{SimSpan, SimTime};
 
+/// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read. \[X\] 256 bytes are
+/// what 3D XPoint is accessed by (Yang et al., FAST 2020)
+const PART_BYTES: u32 = 256;
+/// Parts of a page.
+const PAGE_PARTS: u32 = 4096 / PART_BYTES;
+
 /// Parameters of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MediumConfig {
@@ -102,6 +108,19 @@ impl Medium {
         }
     }
 
+    /// Reads so many bytes of a page from `offset` on; returns when they are in the controller. Flash senses the page unless its
+    /// die has it in the register. Cells written in place are read where the bytes lie: parts of a page go round the units.
+    pub fn read_part(&mut self, now: SimTime, page: u32, offset: u32, bytes: u32) -> SimTime {
+        match self {
+            Self::Flash(flash) => flash.read_part(now, page, bytes),
+            Self::InPlace { units, read, .. } => {
+                let part = |offset: u32| page.wrapping_mul(PAGE_PARTS) + offset / PART_BYTES;
+                let parts = part(offset)..part(offset + bytes.max(1) - 1) + 1;
+                parts.fold(now, |done, part| done.max(occupy(units, part, now, *read)))
+            }
+        }
+    }
+
     /// Writes a page; `at_once` where it must outlive a loss of power.
     pub fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
         match self {
@@ -117,4 +136,20 @@ fn occupy(units: &mut [SimTime], page: u32, now: SimTime, span: SimSpan) -> SimT
     let unit = &mut units[page as usize % units.len()];
     *unit = (*unit).max(now) + span;
     *unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_page_in_cells_are_read_beside_each_other() {
+        let (read, write) = (SimSpan::from_us(5), SimSpan::from_us(8));
+        let config = MediumConfig::InPlace { pages: 10, units: 4, read, write };
+        let mut medium = Medium::new(&config).expect("it is possible");
+        let at = |us| SimTime::ZERO + SimSpan::from_us(us);
+        assert_eq!(medium.read_part(at(0), 0, 0, 1024), at(5), "four parts on four units");
+        assert_eq!(medium.read_part(at(10), 0, 256, 2048), at(20), "eight parts");
+        assert_eq!(medium.read_part(at(20), 0, 300, 100), at(25), "within one part");
+    }
 }
