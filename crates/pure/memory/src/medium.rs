@@ -7,8 +7,6 @@ use flashyard_units::{SimSpan, SimTime};
 /// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read. \[X\] 256 bytes are
 /// what 3D XPoint is accessed by (Yang et al., FAST 2020)
 const PART_BYTES: u32 = 256;
-/// Parts of a page.
-const PAGE_PARTS: u32 = 4096 / PART_BYTES;
 
 /// Parameters of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,12 +107,13 @@ impl Medium {
     }
 
     /// Reads so many bytes of a page from `offset` on; returns when they are in the controller. Flash senses the page unless its
-    /// die has it in the register. Cells written in place are read where the bytes lie: parts of a page go round the units.
+    /// die has it in the register. Cells written in place are read where the bytes lie: parts of a page go round the units, from
+    /// that of the page on.
     pub fn read_part(&mut self, now: SimTime, page: u32, offset: u32, bytes: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read_part(now, page, bytes),
             Self::InPlace { units, read, .. } => {
-                let part = |offset: u32| page.wrapping_mul(PAGE_PARTS) + offset / PART_BYTES;
+                let part = |offset: u32| page.wrapping_add(offset / PART_BYTES);
                 let parts = part(offset)..part(offset + bytes.max(1) - 1) + 1;
                 parts.fold(now, |done, part| done.max(occupy(units, part, now, *read)))
             }

@@ -1,17 +1,20 @@
 //! An expander of flash or other media: internal DRAM in frames of 4 KiB whose sectors of 256 bytes are filled one by one, and the
 //! load that its answers carry.
 //!
+//! Sectors are sent from the medium alone. Flash senses their page once, as long as its die keeps it in the register.
+//!
 //! Source: sheet micro-cxl-gpu §3.2 (hints), §3.3 (DevLoad), §7 (frames and sectors, \[A\]).
 
 use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
-use flashyard_cxl::{DevLoad, MemoryAccess, Transaction};
+use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_memory::{Device, DramConfig, Medium, MediumConfig, MemoryError, Served};
 use flashyard_units::{SimSpan, SimTime};
 
 /// Lines of a frame, and of a sector.
 const FRAME_LINES: u64 = 64;
 const SECTOR_LINES: u64 = 4;
+const SECTOR_BYTES: u32 = (SECTOR_LINES * CACHE_LINE_BYTES) as u32;
 const SECTORS: usize = (FRAME_LINES / SECTOR_LINES) as usize;
 /// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet §3.3
 const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
@@ -115,22 +118,24 @@ impl MediaExpander {
     fn fill(&mut self, at: SimTime, first: u64, lines: u64, is_hint: bool) -> (usize, SimTime) {
         let page = self.page(first);
         let (slot, placed) = self.frame(at, page);
-        let mask = mask_of(first, lines);
-        if mask & !self.frames[slot].lines == 0 {
+        let missing = sectors_of(mask_of(first, lines) & !self.frames[slot].lines);
+        if missing == 0 {
             return (slot, placed);
         }
         self.counters.media_reads += 1;
         self.counters.hinted_reads += u64::from(is_hint);
-        let arrives = self.medium.read(at, page).max(placed);
+        let arrives = self.read(at, page, missing).max(placed);
         let frame = &mut self.frames[slot];
-        for sector in 0..SECTORS as u64 {
-            let of_sector = mask_of(sector * SECTOR_LINES, SECTOR_LINES);
-            if of_sector & mask & !frame.lines != 0 {
-                frame.lines |= of_sector;
-                frame.ready[sector as usize] = arrives;
-            }
+        for sector in (0..SECTORS).filter(|sector| missing >> sector & 1 == 1) {
+            frame.lines |= mask_of(sector as u64 * SECTOR_LINES, SECTOR_LINES);
+            frame.ready[sector] = arrives;
         }
         (slot, placed)
+    }
+
+    /// Reads sectors of a page, which are bits.
+    fn read(&mut self, at: SimTime, page: u32, sectors: u32) -> SimTime {
+        self.medium.read_part(at, page, sectors.trailing_zeros() * SECTOR_BYTES, sectors.count_ones() * SECTOR_BYTES)
     }
 
     /// The frame of a page, which another one leaves for it, and when it has a place.
@@ -147,7 +152,7 @@ impl MediaExpander {
                 // Lines that are not there are read and merged.
                 if left.lines != u64::MAX {
                     self.counters.media_reads += 1;
-                    placed = placed.max(self.medium.read(at, evicted.key as u32));
+                    placed = placed.max(self.read(at, evicted.key as u32, sectors_of(!left.lines)));
                 }
                 self.counters.media_writes += 1;
                 placed = placed.max(self.medium.write(at, evicted.key as u32, false).accepted);
@@ -195,9 +200,15 @@ fn mask_of(first: u64, lines: u64) -> u64 {
     all << (first % FRAME_LINES)
 }
 
+/// Sectors with any of these lines, as bits.
+fn sectors_of(lines: u64) -> u32 {
+    let of = |sector: usize| u32::from(lines & mask_of(sector as u64 * SECTOR_LINES, SECTOR_LINES) != 0) << sector;
+    (0..SECTORS).fold(0, |sectors, sector| sectors | of(sector))
+}
+
 impl Device for MediaExpander {
     fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
-        let line = access.address / flashyard_cxl::CACHE_LINE_BYTES;
+        let line = access.address / CACHE_LINE_BYTES;
         match access.operation {
             Transaction::Load => self.load(now, line),
             Transaction::Store | Transaction::Atomic => self.store(now, line),

@@ -4,7 +4,7 @@ use crate::{Beyond, DeterministicStores, ExpanderConfig, Gpu, GpuConfig, Kernel,
 use flashyard_describe::{Rate, Scenario, ScenarioError, Section, Size, Time};
 use flashyard_flash::Geometry;
 use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig};
-use flashyard_units::{Hertz, SimSpan};
+use flashyard_units::{Bytes, Hertz, SimSpan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -13,10 +13,9 @@ pub(super) static SECTIONS: [&Section; 1] = [&GPU];
 
 static GPU: Section = Section::of::<GpuSection>("gpu", &[("gpu", &[])]);
 
-/// Bytes of a line, of a page of a medium, and pages of a block. The last is \[A\]: small as the data is, so that there are some dozens of superblocks.
+/// Bytes of a line, and of a logical page of a medium.
 const LINE: u64 = 64;
 const PAGE: u64 = 4096;
-const BLOCK_PAGES: u32 = 32;
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
@@ -138,6 +137,22 @@ struct Units {
     /// Dies of a channel.
     #[schemars(range(min = 1, max = 64))]
     dies_per_channel: u32,
+    /// Planes of a die, which are programmed together.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 8))]
+    planes: u32,
+    /// A page of a plane.
+    #[serde(default = "page")]
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "64 KiB"))]
+    page: Size,
+    /// Pages of a plane that one program writes: one for each bit of a cell.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 4))]
+    pages_per_program: u32,
+    /// Pages of a block: few, as the data is small, so that there are some dozens of superblocks.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 4096))]
+    block_pages: u32,
     /// A page read: tR.
     #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "10 ms"))]
     read: Time,
@@ -152,7 +167,7 @@ struct Units {
     #[schemars(extend("x-minimum" = "10 MB/s", "x-maximum" = "1000 GB/s"))]
     channel_rate: Rate,
     /// Pages that wait for their program at most.
-    #[serde(default = "some")]
+    #[serde(default = "one")]
     #[schemars(range(min = 1, max = 100_000))]
     buffer_pages: u32,
     /// Whether flash begins as after long random overwrites; it is filled in sequence otherwise.
@@ -169,8 +184,12 @@ fn fast() -> Rate {
     Rate(flashyard_units::ByteRate::from_mb(1_000_000))
 }
 
-const fn some() -> u32 {
+const fn one() -> u32 {
     1
+}
+
+const fn page() -> Size {
+    Size(Bytes::new(PAGE))
 }
 
 /// A medium of the scenario.
@@ -266,17 +285,18 @@ impl GpuScenario {
         let medium = match units.erase {
             None => MediumConfig::InPlace { pages, units: dies, read: units.read.0, write: units.program.0 },
             Some(erase) => {
-                let superblock = f64::from(dies * BLOCK_PAGES);
+                let slots = units.planes * (units.page.0.get() / PAGE) as u32;
+                let superblock = f64::from(dies * slots * units.block_pages);
                 let blocks = f64::from(pages) / (1.0 - units.spare) / superblock;
                 MediumConfig::Flash(FlashConfig {
                     geometry: Geometry {
                         channels: units.channels,
                         dies_per_channel: units.dies_per_channel,
-                        planes_per_die: 1,
+                        planes_per_die: units.planes,
                         blocks_per_plane: blocks.ceil() as u32 + 1,
-                        pages_per_block: BLOCK_PAGES,
-                        page_bytes: PAGE as u32,
-                        pages_per_program: 1,
+                        pages_per_block: units.block_pages,
+                        page_bytes: units.page.0.get() as u32,
+                        pages_per_program: units.pages_per_program,
                     },
                     spare: units.spare,
                     read: units.read.0,
