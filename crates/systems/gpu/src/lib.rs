@@ -27,3 +27,4 @@ pub use expander::{ExpanderConfig, ExpanderCounters, MediaExpander};
 pub use kernels::{Class, Kernel, Pattern, Step, Walk};
 pub use machine::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures};
 pub use root_port::{PortCounters, ReadAhead};
+pub use runtime::FaultConfig;

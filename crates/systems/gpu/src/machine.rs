@@ -8,10 +8,10 @@ use crate::banks::Banks;
 use crate::expander::{ExpanderCounters, MediaExpander};
 use crate::kernels::{Kernel, Step, Walk};
 use crate::root_port::{Answer, Far, PortCounters, ReadAhead, Reply, RootPort};
-use crate::runtime::Runtime;
+use crate::runtime::{FaultConfig, Runtime};
 use crate::stores::StoreStack;
 use flashyard_memory::{DramConfig, Lookup, Medium, MemoryError, PathConfig, SetAssociative};
-use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
+use flashyard_units::{Hertz, SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -64,10 +64,8 @@ pub struct GpuConfig {
     pub dram: DramConfig,
     /// The way to expanders.
     pub path: PathConfig,
-    /// The way to the host and to storage.
-    pub pcie: ByteRate,
-    /// Work of the host's runtime for a page fault.
-    pub fault: SimSpan,
+    /// Page faults, over the way to the host and to storage.
+    pub fault: FaultConfig,
     /// Part of the data that the GPU's own memory has room for, where the rest is elsewhere: one in so many.
     pub own_part: u64,
     /// Lines that deterministic stores may keep.
@@ -89,8 +87,10 @@ pub struct GpuFigures {
     pub stores: u64,
     /// Steps that the cache answered.
     pub cache_hits: u64,
-    /// Page faults.
+    /// Page faults, and the batches in which the runtime worked for them.
     pub faults: u64,
+    /// See `faults`.
+    pub batches: u64,
     /// Time of loads beyond the cache together, and the longest.
     pub load_time: SimSpan,
     /// See `load_time`.
@@ -160,13 +160,19 @@ impl Gpu {
                 return range(name, value.into(), "1 to 1024");
             }
         }
-        if config.own_part == 0 {
-            return range("own_part", 0, "at least 1");
+        for (name, value) in [
+            ("own_part", config.own_part),
+            ("lines of a fault", config.fault.lines),
+            ("at_once", config.fault.at_once.into()),
+        ] {
+            if value == 0 {
+                return range(name, 0, "at least 1");
+            }
         }
         let dram = || Banks::new(config.dram);
         let own = config.lines / config.own_part;
         let runtime = |storage| -> Result<Memory, MemoryError> {
-            Ok(Memory::Runtime(Box::new(Runtime::new(config.fault, config.pcie, own, dram()?, storage))))
+            Ok(Memory::Runtime(Box::new(Runtime::new(config.fault, own, dram()?, storage))))
         };
         let memory = match config.beyond {
             Beyond::Own => Memory::Own(dram()?),
@@ -239,7 +245,7 @@ impl Gpu {
         let mut figures = GpuFigures { time: now.since(SimTime::ZERO), ..self.figures };
         match &self.memory {
             Memory::Own(_) => {}
-            Memory::Runtime(runtime) => figures.faults = runtime.faults,
+            Memory::Runtime(runtime) => (figures.faults, figures.batches) = (runtime.faults, runtime.batches),
             Memory::Port(port) => {
                 (figures.port, figures.kept) = (port.counters, port.kept());
                 if let Far::Media(media) = port.memory.device() {

@@ -5,6 +5,7 @@ use crate::ReadAhead::{Dynamic, Literal, Naive, None as NoHints, Window};
 use flashyard_cxl::{Transaction, wire_bytes};
 use flashyard_flash::Geometry;
 use flashyard_memory::{FlashConfig, MediumConfig};
+use flashyard_units::ByteRate;
 
 const NS: fn(u64) -> SimSpan = SimSpan::from_ns;
 
@@ -65,8 +66,7 @@ fn config(kernel: Kernel, beyond: Beyond) -> GpuConfig {
         cache_hit: NS(20),
         dram: dram(),
         path: PathConfig { link_rate: ByteRate::from_mb(31_500), port: NS(30), switches: 0, switch: SimSpan::ZERO },
-        pcie: ByteRate::from_mb(31_500),
-        fault: SimSpan::from_us(45),
+        fault: FaultConfig { work: SimSpan::from_us(45), lines: 1024, at_once: 256, link: ByteRate::from_mb(31_500) },
         own_part: 4,
         kept_lines: 64,
         beyond,
@@ -150,6 +150,8 @@ fn a_gpu_that_cannot_be_is_refused() {
         GpuConfig { cores: 0, ..base },
         GpuConfig { threads: 0, ..base },
         GpuConfig { own_part: 0, ..base },
+        GpuConfig { fault: FaultConfig { lines: 0, ..base.fault }, ..base },
+        GpuConfig { fault: FaultConfig { at_once: 0, ..base.fault }, ..base },
         GpuConfig { cache_ways: 0, ..base },
         GpuConfig {
             beyond: Beyond::Media(ExpanderConfig { frames: 0, ..cells() }, Naive, DeterministicStores::No),

@@ -3,7 +3,7 @@
 use super::runs::{Design, GpuNumber, GpuRecord, GpuRun};
 use super::section::Media;
 use crate::{Class, Kernel, Pattern};
-use Design::{Cxl, Ds, Dynamic, Gds, GpuDram, Largest, Naive, Sr, SrLiteral, Uvm};
+use Design::{Cxl, Ds, Dynamic, Gds, GdsAlone, GpuDram, Largest, Naive, Sr, SrLiteral, Uvm, UvmAlone};
 use flashyard_describe::reproduce::{Number, claim};
 use flashyard_units::Named;
 
@@ -99,6 +99,9 @@ pub(super) fn numbers() -> Vec<GpuNumber> {
         times("uvm-slower", all, dram(Uvm), dram(GpuDram)),
         times("cxl-over-uvm", all, dram(Uvm), dram(Cxl)),
         times("cxl-over-gds", all, flash(Gds), flash(Ds)),
+        times("uvm-slower-alone", all, dram(UvmAlone), dram(GpuDram)),
+        times("cxl-over-uvm-alone", all, dram(UvmAlone), dram(Cxl)),
+        times("cxl-over-gds-alone", all, flash(GdsAlone), flash(Ds)),
         Number::closed("controller", others / ours),
         percent("slow-down-compute", &of(Class::Compute), dram(Cxl), dram(GpuDram)),
         percent("slow-down-load", &of(Class::Load), dram(Cxl), dram(GpuDram)),

@@ -17,6 +17,10 @@ pub(super) enum Design {
     Uvm,
     /// Storage by page faults.
     Gds,
+    /// `Uvm`, whose runtime works for each fault alone.
+    UvmAlone,
+    /// `Gds`, whose runtime works for each fault alone.
+    GdsAlone,
     /// An expander.
     Cxl,
     /// With a hint for each load.
@@ -52,6 +56,8 @@ impl Design {
             Self::GpuDram => "gpu-dram",
             Self::Uvm => "uvm",
             Self::Gds => "gds",
+            Self::UvmAlone => "uvm-alone",
+            Self::GdsAlone => "gds-alone",
             Self::Cxl => "cxl",
             Self::Naive => "cxl-naive",
             Self::Dynamic => "cxl-dyn",
@@ -65,8 +71,10 @@ impl Design {
     pub(super) const fn about(self) -> &'static str {
         match self {
             Self::GpuDram => "a GPU with memory for all data",
-            Self::Uvm => "the host's DRAM, block by block through page faults",
-            Self::Gds => "a drive, block by block through page faults",
+            Self::Uvm => "the host's DRAM, page by page through page faults",
+            Self::Gds => "a drive, page by page through page faults",
+            Self::UvmAlone => "the same from the host's DRAM, one fault after the other",
+            Self::GdsAlone => "the same from a drive, one fault after the other",
             Self::Cxl => "an expander behind a root port of the GPU",
             Self::Naive => "an expander that is told of each load before it comes",
             Self::Dynamic => "the same, of as many lines ahead as its load allows",
@@ -80,8 +88,8 @@ impl Design {
     fn beyond(self, scenario: &GpuScenario, media: Option<Media>) -> Beyond {
         let (read_ahead, stores) = match self {
             Self::GpuDram => return Beyond::Own,
-            Self::Uvm => return Beyond::Faults,
-            Self::Gds => return Beyond::Storage(scenario.expander(media.unwrap_or(Media::ZNand))),
+            Self::Uvm | Self::UvmAlone => return Beyond::Faults,
+            Self::Gds | Self::GdsAlone => return Beyond::Storage(scenario.expander(media.unwrap_or(Media::ZNand))),
             Self::Cxl => (ReadAhead::None, DeterministicStores::No),
             Self::Naive => (ReadAhead::Naive, DeterministicStores::No),
             Self::Dynamic => (ReadAhead::Dynamic, DeterministicStores::No),
@@ -147,7 +155,10 @@ impl NamedRun for GpuRun {
         _files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<GpuRecord>, ScenarioError> {
-        let config = base.config(self.kernel, self.design.beyond(base, self.media));
+        let mut config = base.config(self.kernel, self.design.beyond(base, self.media));
+        if matches!(self.design, Design::UvmAlone | Design::GdsAlone) {
+            config.fault.at_once = 1;
+        }
         let gpu = Gpu::new(config).map_err(|error| ScenarioError::value("gpu", error.to_string()))?;
         Ok(gpu.run(observer).map(|figures| record(self.name(), &figures)))
     }

@@ -1,6 +1,6 @@
 //! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
 
-use crate::{Beyond, DeterministicStores, ExpanderConfig, Gpu, GpuConfig, Kernel, ReadAhead};
+use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, Kernel, ReadAhead};
 use flashyard_describe::{Rate, Scenario, ScenarioError, Section, Size, Time};
 use flashyard_flash::Geometry;
 use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig};
@@ -61,9 +61,15 @@ pub(super) struct GpuSection {
     /// Accesses of a run, each to a line.
     #[schemars(range(min = 1000, max = 1_000_000_000))]
     accesses: u64,
-    /// Work of the host's runtime for a page fault.
+    /// Work of the host's runtime for page faults that it takes at once.
     #[schemars(extend("x-minimum" = "0 us", "x-maximum" = "10 ms"))]
     fault: Time,
+    /// What a fault brings.
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "2 MiB"))]
+    fault_page: Size,
+    /// Faults that the runtime works for at once, at most: those that wait when it is free.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    faults_at_once: u32,
     /// Rate of the way to the host and to storage, each direction.
     #[schemars(extend("x-minimum" = "100 MB/s", "x-maximum" = "1000 GB/s"))]
     pcie: Rate,
@@ -250,8 +256,12 @@ impl GpuScenario {
                 switches: 0,
                 switch: SimSpan::ZERO,
             },
-            pcie: gpu.pcie.0,
-            fault: gpu.fault.0,
+            fault: FaultConfig {
+                work: gpu.fault.0,
+                lines: gpu.fault_page.0.get() / LINE,
+                at_once: gpu.faults_at_once,
+                link: gpu.pcie.0,
+            },
             own_part: gpu.own_part.into(),
             kept_lines: (gpu.kept.0.get() / LINE) as usize,
             beyond,
