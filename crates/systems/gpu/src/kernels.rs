@@ -1,23 +1,31 @@
 //! Kernels that a GPU runs, as the lines of 64 bytes that their threads load and store.
 //!
 //! Shares of computing and of loads are published; where the lines lie follows from what each kernel does, in a few forms:
-//! arrays that are swept, sweeps that go back and forth, and edges of an R-MAT graph. Source: \[P\] sheet micro-cxl-gpu §4, Table 1b;
-//! forms and their numbers are \[A\].
+//! arrays that are swept, sweeps that go back and forth, and a graph in the arrays of Rodinia's breadth-first search. Source: \[P\]
+//! sheet micro-cxl-gpu §4, Table 1b; \[X\] Rodinia's code and its generator of graphs; other forms and their numbers are \[A\].
 
 use flashyard_kernel::Rng;
 use flashyard_units::Named;
 
-/// Words of four bytes in a line.
+/// Bytes of a line, and words of four bytes in it.
+const LINE_BYTES: u64 = 64;
 const LINE_WORDS: u32 = 16;
 /// Lines of a row of a matrix, 4 KiB. \[A\]
 const ROW: u64 = 64;
 /// Lines around an element in which its neighbours lie. \[A\] 4 KiB either way
 const NEIGHBOURS: u64 = 64;
 
-/// Edges of a vertex, a line of them. \[X\] Graph500: 16
-const EDGES: u64 = 16;
-/// Bits of a destination are set so often, of 256 times. \[X\] R-MAT of Graph500: b + d = 0.24
-const BIT_SET: u64 = 61;
+/// Edges of a vertex on average: Rodinia's generator draws 2 to 4 for each vertex and adds them at both ends. \[X\]
+const EDGES: u64 = 6;
+/// Bytes of a vertex in Rodinia's arrays: its first edge and its number of them, whether it is visited, its cost. \[X\]
+const NODE_BYTES: u64 = 8;
+const EDGE_BYTES: u64 = 4;
+const MARK_BYTES: u64 = 1;
+const COST_BYTES: u64 = 4;
+/// Vertices of a group that one thread goes through. \[A\]
+const GROUP: u64 = 16;
+/// Of 256 vertices, so many are in the frontier: the level with most vertices of such a graph. \[A\]
+const IN_FRONTIER: u64 = 128;
 
 /// A kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -205,6 +213,13 @@ pub struct Walk {
     line: u64,
     words: u32,
     last: u64,
+    /// Of a graph: the vertex, and lines to load before the next one, the next of them last.
+    vertex: u64,
+    queue: [(u64, u32, u64); 16],
+    queued: usize,
+    /// The line of the mark of the vertex that was found last, and that of one whose cost was stored.
+    mark: u64,
+    owed_mark: Option<u64>,
     /// Of kernels that are made of others.
     parts: Vec<Self>,
     part: usize,
@@ -241,6 +256,11 @@ impl Walk {
             line: 0,
             words: 1,
             last: 0,
+            vertex: 0,
+            queue: [(0, 0, 0); 16],
+            queued: 0,
+            mark: 0,
+            owed_mark: None,
             parts: parts.iter().map(part).collect(),
             part: 0,
             left: PART_STEPS,
@@ -256,11 +276,28 @@ impl Walk {
         if !is_store {
             (self.line, self.words) = if self.parts.is_empty() { self.place() } else { self.place_of_part() };
         }
-        let line = if is_store { self.last } else { self.line };
+        let line = if is_store { self.stored() } else { self.line };
         self.owed_instructions += f64::from(self.words) / (1.0 - computes / 100.0);
         let instructions = self.owed_instructions as u32;
         self.owed_instructions -= f64::from(instructions);
         Step { line, is_store, instructions: instructions.max(1) }
+    }
+
+    /// The next line that is stored to: of a graph, the cost of the vertex found last and then its mark.
+    fn stored(&mut self) -> u64 {
+        if let Some(part) = self.parts.get_mut(self.part) {
+            return part.stored();
+        }
+        if self.kernel.pattern() != Some(Pattern::Random) {
+            return self.last;
+        }
+        match self.owed_mark.take() {
+            Some(mark) => mark,
+            None => {
+                self.owed_mark = Some(self.mark);
+                self.last
+            }
+        }
     }
 
     fn place_of_part(&mut self) -> (u64, u32) {
@@ -269,9 +306,7 @@ impl Walk {
         }
         self.left -= 1;
         let part = &mut self.parts[self.part];
-        let place = part.place();
-        self.last = part.last;
-        place
+        part.place()
     }
 
     /// The next line that is loaded, and words of it that are used.
@@ -280,7 +315,7 @@ impl Walk {
             Kernel::Gauss => self.sweep_back_and_forth(),
             Kernel::Sort => self.merge(),
             Kernel::Cfd => self.mesh(),
-            Kernel::Bfs | Kernel::Path => self.vertices(),
+            Kernel::Bfs | Kernel::Path => self.graph(),
             _ => self.sweep(),
         }
     }
@@ -326,8 +361,11 @@ impl Walk {
         let column = if row.is_multiple_of(2) { column } else { ROW - 1 - column };
         let base = self.core * rows * ROW;
         let of = |row: u64| base + row * ROW + column;
+        // A row is changed once it was loaded.
         let line = if self.at.is_multiple_of(2) { of(pivot) } else { of(row) };
-        self.last = of(row);
+        if !self.at.is_multiple_of(2) {
+            self.last = of(row);
+        }
         self.at += 1;
         (line, LINE_WORDS)
     }
@@ -358,32 +396,68 @@ impl Walk {
         (line, if self.at % 4 == 1 { LINE_WORDS } else { 1 })
     }
 
-    /// A vertex's list of edges anywhere in three quarters of the data, then the states of the vertices that they lead to.
-    fn vertices(&mut self) -> (u64, u32) {
-        let lists = self.lines / 4 * 3;
-        let is_list = self.at.is_multiple_of(1 + EDGES);
-        self.at += 1;
-        if is_list {
-            return (self.rng.below(lists), LINE_WORDS);
-        }
-        let state = lists + self.destination((self.lines - lists) * u64::from(LINE_WORDS)) / u64::from(LINE_WORDS);
-        self.last = state;
-        (state, 1)
+    /// The line of byte `index * bytes` of an array of the graph that begins at `first` of a vertex's bytes.
+    fn in_array(&self, first: u64, index: u64, bytes: u64) -> u64 {
+        (self.vertices() * first + index * bytes) / LINE_BYTES
     }
 
-    /// The vertex that an edge of an R-MAT graph of so many vertices leads to: bit by bit, each of which is seldom set.
-    fn destination(&mut self, vertices: u64) -> u64 {
-        let levels = vertices.ilog2();
-        let mut vertex = 0;
-        let mut bytes = 0_u64;
-        for level in 0..levels {
-            if level.is_multiple_of(8) {
-                bytes = self.rng.next_u64();
-            }
-            vertex = vertex << 1 | u64::from(bytes & 0xff < BIT_SET);
-            bytes >>= 8;
+    /// Vertices of a graph that fills the data: nodes, edges, two masks, what is visited, and costs lie one after the other.
+    fn vertices(&self) -> u64 {
+        self.lines * LINE_BYTES / (NODE_BYTES + EDGES * EDGE_BYTES + 3 * MARK_BYTES + COST_BYTES)
+    }
+
+    /// A level of a search: groups of vertices in turn, each of which may be in the frontier; then its edges lead anywhere.
+    fn graph(&mut self) -> (u64, u32) {
+        while self.queued == 0 {
+            self.next_vertex();
         }
-        vertex
+        self.queued -= 1;
+        let (line, words, stores) = self.queue[self.queued];
+        if stores != 0 {
+            // A vertex that is found gets its cost, and its mark for the next level.
+            let (edges, marks) = (NODE_BYTES + EDGES * EDGE_BYTES, 3 * MARK_BYTES);
+            let vertex = stores - 1;
+            self.last = self.in_array(edges + marks, vertex, COST_BYTES);
+            self.mark = self.in_array(edges + MARK_BYTES, vertex, MARK_BYTES);
+        }
+        (line, words)
+    }
+
+    /// Lines of the next vertex, the first of them last: its mask once a group; if it is in the frontier, its node and its
+    /// edges where they begin a line, and what is known of each vertex that they lead to.
+    fn next_vertex(&mut self) {
+        let part = self.vertices() / self.cores;
+        let (group, within) = (self.vertex / GROUP, self.vertex % GROUP);
+        let vertex = self.core * part + ((group * self.threads + self.thread) * GROUP + within) % part;
+        self.vertex += 1;
+        let edges = NODE_BYTES + EDGES * EDGE_BYTES;
+        let is_found = self.rng.next_u64() & 0xff < IN_FRONTIER;
+        self.queued = 0;
+        if is_found {
+            for _ in 0..EDGES {
+                let to = self.rng.below(self.vertices());
+                let state = match self.kernel {
+                    Kernel::Path => self.in_array(edges + 3 * MARK_BYTES, to, COST_BYTES),
+                    _ => self.in_array(edges + 2 * MARK_BYTES, to, MARK_BYTES),
+                };
+                self.push(state, 1, to + 1);
+            }
+            let first = self.in_array(NODE_BYTES, vertex * EDGES, EDGE_BYTES);
+            let last = self.in_array(NODE_BYTES, vertex * EDGES + EDGES - 1, EDGE_BYTES);
+            if last != first {
+                self.push(last, EDGES as u32 / 2, 0);
+            }
+            self.push(first, if last != first { EDGES as u32 / 2 } else { EDGES as u32 }, 0);
+            self.push(self.in_array(0, vertex, NODE_BYTES), 2, 0);
+        }
+        if within == 0 {
+            self.push(self.in_array(edges, vertex, MARK_BYTES), GROUP as u32, 0);
+        }
+    }
+
+    fn push(&mut self, line: u64, words: u32, stores: u64) {
+        self.queue[self.queued] = (line, words, stores);
+        self.queued += 1;
     }
 }
 
@@ -411,6 +485,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_search_goes_through_its_vertices_in_turn_and_along_edges_anywhere() {
+        let lines = 400_000;
+        let mut walk = Walk::new(Kernel::Bfs, lines, (0, 8), (0, 8), 1);
+        let vertices = walk.vertices();
+        assert_eq!(vertices, lines * 64 / 39);
+        let array = |first: u64, to: u64| vertices * first / 64..=(vertices * to).div_ceil(64);
+        let arrays = [array(0, 8), array(8, 32), array(32, 33), array(34, 35)];
+        let mut loads = [0_u64; 4];
+        let (mut costs, mut marks) = (0, 0);
+        for step in (0..100_000).map(|_| walk.step()) {
+            if step.is_store {
+                costs += u64::from(array(35, 39).contains(&step.line));
+                marks += u64::from(array(33, 34).contains(&step.line));
+            } else {
+                let at = arrays.iter().position(|array| array.contains(&step.line)).expect("it is in an array");
+                loads[at] += 1;
+            }
+        }
+        // Half of the vertices are in the frontier: a node each, an edge list in 1.3 lines, six other ends; a mask each 16.
+        let [nodes, edges, masks, visited] = loads.map(|loads| loads as f64);
+        let close = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 0.05, "{found} and not {wanted}");
+        close(visited / nodes, 6.0);
+        close(masks / nodes, 1.0 / 8.0);
+        close(edges / nodes, 1.0 + 20.0 / 64.0);
+        assert!(costs > 0 && (costs as f64 / marks as f64 - 1.0).abs() < 0.1, "{costs} {marks}");
     }
 
     #[test]
