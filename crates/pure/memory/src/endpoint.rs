@@ -236,6 +236,13 @@ impl Endpoint {
         (place, accepted)
     }
 
+    /// When a line of the internal DRAM that may be used from `begins` on is done. A line that is waited for holds no bank until
+    /// then: banks serve in the order of arrival, and those behind it would wait for the medium as well.
+    #[inline]
+    fn in_dram(&mut self, at: SimTime, begins: SimTime, address: u64) -> SimTime {
+        if begins > at { begins + self.config.dram.row_miss() } else { self.dram.line(at, address) }
+    }
+
     /// A load of a line of `page` that arrived at `at`.
     fn load(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
         let annotation = access.annotation;
@@ -244,7 +251,7 @@ impl Endpoint {
             self.counters.hits += 1;
             let ready = self.pages[place].ready;
             let begins = ready.max(at);
-            let done = self.dram.line(begins, access.address);
+            let done = self.in_dram(at, begins, access.address);
             self.counters.medium += begins.since(at);
             self.counters.dram += done.since(begins);
             return Served { at: done, from_medium: ready > at };
@@ -299,7 +306,7 @@ impl Endpoint {
             }
         };
         self.pages[place].dirty = true;
-        let done = self.dram.line(accepted, access.address);
+        let done = self.in_dram(at, accepted, access.address);
         self.counters.medium += accepted.since(at);
         self.counters.dram += done.since(accepted);
         Served { at: done, from_medium: accepted > at }
@@ -374,6 +381,23 @@ mod tests {
         assert_eq!(endpoint.serve(AT(5000), &load), Served { at: AT(5000 + 10 + 26), from_medium: false });
         let counters = *endpoint.counters();
         assert_eq!((counters.requests, counters.hits, counters.prefetched), (2, 1, 0));
+    }
+
+    #[test]
+    fn a_line_that_is_there_waits_for_no_line_that_is_not() {
+        let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
+        let load = |page| access(Transaction::Load, page, Annotation::default());
+        endpoint.serve(AT(0), &load(1));
+        // Page 2 is on its way until 8 us, and a second load of it waits for that.
+        endpoint.serve(AT(5000), &load(2));
+        let waits = endpoint.serve(AT(5100), &load(2));
+        assert_eq!(
+            waits,
+            Served { at: AT(5010 + 3000 + 17 + 18), from_medium: true },
+            "the page, then a row that is not open"
+        );
+        let there = endpoint.serve(AT(5200), &load(1));
+        assert_eq!(there, Served { at: AT(5200 + 10 + 26), from_medium: false });
     }
 
     #[test]
