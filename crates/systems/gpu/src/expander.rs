@@ -47,6 +47,10 @@ pub struct ExpanderCounters {
     pub media_writes: u64,
     /// Time that stores waited for a frame.
     pub store_waited: SimSpan,
+    /// Time that loads waited for the medium, or for a frame.
+    pub load_waited: SimSpan,
+    /// The frames' part of it: a changed page had to go to the medium first.
+    pub load_placed: SimSpan,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -175,11 +179,19 @@ impl MediaExpander {
             Some(slot) if self.frames[slot as usize].lines & bit != 0 => self.frames[slot as usize].ready[sector],
             _ => {
                 let (slot, placed) = self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
+                self.counters.load_placed += placed.since(at);
                 self.frames[slot].ready[sector].max(placed)
             }
         };
         self.counters.hits += u64::from(ready <= at);
-        Served { at: self.dram.line(ready.max(at), line), from_medium: ready > at }
+        self.counters.load_waited += ready.max(at).since(at);
+        Served { at: self.in_dram(at, ready, line), from_medium: ready > at }
+    }
+
+    /// When a line of internal DRAM that may be used from `ready` on is done. A line that is waited for holds no bank until
+    /// then: banks serve in the order of arrival, and those behind it would wait for the medium as well.
+    fn in_dram(&mut self, at: SimTime, ready: SimTime, line: u64) -> SimTime {
+        if ready > at { ready + self.dram.row_miss() } else { self.dram.line(at, line) }
     }
 
     fn store(&mut self, at: SimTime, line: u64) -> Served {
@@ -190,7 +202,7 @@ impl MediaExpander {
         frame.lines |= mask_of(line, 1);
         frame.is_dirty = true;
         self.counters.store_waited += placed.since(at);
-        Served { at: self.dram.line(placed, line), from_medium: placed > at }
+        Served { at: self.in_dram(at, placed, line), from_medium: placed > at }
     }
 }
 
@@ -244,6 +256,10 @@ mod tests {
         let mut expander = expander(4);
         let first = expander.load(AT(0), 8);
         assert_eq!(first.at, AT(5) + SimSpan::from_ns(12));
+        expander.store(AT(0), 72);
+        let other = expander.load(AT(1), 72);
+        assert_eq!(other.at, AT(1) + SimSpan::from_ns(12), "a line that is there waits for no line that is not");
+        expander.counters = ExpanderCounters { hits: 0, media_reads: 1, ..expander.counters };
         assert!(expander.load(AT(1), 9).at >= AT(5), "it is on its way");
         assert_eq!((expander.counters().hits, expander.counters().media_reads), (0, 1));
         assert!(!expander.load(AT(6), 10).from_medium && !expander.load(AT(6), 11).from_medium);

@@ -80,6 +80,8 @@ pub(crate) struct Asked {
     pub(crate) is_store: bool,
     /// The thread that waits for its end.
     pub(crate) thread: Option<u32>,
+    /// When it came to the port.
+    pub(crate) at: SimTime,
 }
 
 /// An answer of the device, when it has come back.
@@ -118,6 +120,12 @@ pub struct PortCounters {
     pub flushed: u64,
     /// Time for which the memory queue was full.
     pub full: SimSpan,
+    /// Time of loads in the queues of the port, all together; then over the path and at the device.
+    pub loads_queued: SimSpan,
+    /// See `loads_queued`.
+    pub loads_away: SimSpan,
+    /// Time of stores over the path and at the device, all together: as long they take a place of the memory queue.
+    pub stores_away: SimSpan,
 }
 
 /// A root port with its queues, and the expander behind it.
@@ -192,10 +200,10 @@ impl RootPort {
         }
         if is_store && self.queue.len() < QUEUE && self.waiting.is_empty() {
             // The thread goes on while the store is on its way.
-            self.take_in(now, Asked { line, is_store, thread: None });
+            self.take_in(now, Asked { line, is_store, thread: None, at: now });
             return Reply::Done(now);
         }
-        let asked = Asked { line, is_store, thread: Some(thread) };
+        let asked = Asked { line, is_store, thread: Some(thread), at: now };
         if self.queue.len() < QUEUE && self.waiting.is_empty() {
             self.take_in(now, asked);
         } else {
@@ -250,8 +258,13 @@ impl RootPort {
             Far::Media(media) => media.load_at(now + self.path.one_way()),
         };
         self.under_way.push(asked.line);
+        let away = at.since(now);
         if asked.is_store {
             self.sent_stores.push_back(now);
+            self.counters.stores_away += away;
+        } else {
+            self.counters.loads_queued += now.since(asked.at);
+            self.counters.loads_away += away;
         }
         self.answers.push((at, Answer { asked, sent: now, load }));
     }
@@ -384,7 +397,7 @@ impl RootPort {
         }
         if let Some(line) = self.stores.as_mut().and_then(StoreStack::pop) {
             self.counters.flushed += 1;
-            self.take_in(now, Asked { line, is_store: true, thread: None });
+            self.take_in(now, Asked { line, is_store: true, thread: None, at: now });
         }
     }
 

@@ -94,7 +94,7 @@ fn one_load_takes_the_sum_of_its_parts() {
     assert_eq!(alone(Beyond::Dram, 1).time, computes + path + memory.row_hit() + memory.activate);
     let media = Beyond::Media(cells(), NoHints, DeterministicStores::No);
     let read = SimSpan::from_us(5);
-    assert_eq!(alone(media, 1).time, computes + path + read + memory.row_hit() + memory.activate);
+    assert_eq!(alone(media, 1).time, computes + path + read + memory.row_miss());
     let fault = SimSpan::from_us(45) + rate.span_of(65_536);
     assert_eq!(alone(Beyond::Faults, 1).time, computes + fault + memory.row_miss());
 }

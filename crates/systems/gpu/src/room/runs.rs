@@ -129,6 +129,10 @@ pub(crate) struct GpuRecord {
     pub(super) internal_percent: f64,
     /// Time for which the memory queue was full, in percent.
     pub(super) full_percent: f64,
+    /// Mean time of a load in the queues of the port, at the medium of an expander, and elsewhere on its way.
+    pub(super) split_us: [f64; 3],
+    /// Mean time for which a store takes a place of the memory queue.
+    pub(super) store_us: f64,
     /// Page faults, hints, reads and writes of the medium, and stores that the GPU kept.
     pub(super) faults: u64,
     pub(super) hints: u64,
@@ -172,6 +176,9 @@ impl NamedRun for GpuRun {
             "cache\nhits %",
             "internal\nhits %",
             "queue\nfull %",
+            "in port\nus",
+            "medium\nus",
+            "store\nus",
             "faults",
             "hints",
             "media\nreads",
@@ -185,11 +192,19 @@ impl NamedRun for GpuRun {
             let mut row = vec![record.name.clone()];
             row.extend(figures.map(|value| format!("{value:.3}")));
             row.extend(shares.map(|value| format!("{value:.1}")));
+            row.extend([record.split_us[0], record.split_us[1], record.store_us].map(|value| format!("{value:.2}")));
             row.extend(counts.map(|count| count.to_string()));
             row
         };
         text_table(&header, records.iter().map(row).collect(), 160)
     }
+}
+
+/// Mean parts of a load beyond the cache, in us.
+fn split(figures: &GpuFigures) -> [f64; 3] {
+    let [queued, away] = [figures.port.loads_queued, figures.port.loads_away].map(|span| span.as_us_f64());
+    let medium = figures.expander.load_waited.as_us_f64();
+    [queued, medium, away - medium].map(|part| part / figures.loads_beyond.max(1) as f64)
 }
 
 fn record(name: String, figures: &GpuFigures) -> GpuRecord {
@@ -202,6 +217,8 @@ fn record(name: String, figures: &GpuFigures) -> GpuRecord {
         cache_percent: percent(figures.cache_hits, figures.loads),
         internal_percent: percent(figures.expander.hits, figures.expander.loads),
         full_percent: 100.0 * figures.port.full.ratio_of(figures.time),
+        split_us: split(figures),
+        store_us: figures.port.stores_away.as_us_f64() / figures.expander.stores.max(1) as f64,
         faults: figures.faults,
         hints: figures.port.hints,
         media_reads: figures.expander.media_reads,
