@@ -9,7 +9,7 @@ use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_memory::{Device, DramConfig, Medium, MediumConfig, MemoryError, Served};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::{Named, SimSpan, SimTime};
 
 /// Lines of a frame, and of a sector.
 const FRAME_LINES: u64 = 64;
@@ -19,6 +19,26 @@ const SECTORS: usize = (FRAME_LINES / SECTOR_LINES) as usize;
 /// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet §3.3
 const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 
+/// What a hint brings into internal DRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HintFill {
+    /// The sectors that it names.
+    Sectors,
+    /// The pages that it touches: the source has devices bring target pages.
+    Pages,
+}
+
+impl Named for HintFill {
+    const ALL: &'static [Self] = &[Self::Sectors, Self::Pages];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sectors => "sectors",
+            Self::Pages => "pages",
+        }
+    }
+}
+
 /// Parameters of an expander.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpanderConfig {
@@ -26,6 +46,8 @@ pub struct ExpanderConfig {
     pub dram: DramConfig,
     /// Frames of 4 KiB that it holds.
     pub frames: u32,
+    /// What hints bring.
+    pub hints: HintFill,
     /// The medium.
     pub medium: MediumConfig,
 }
@@ -69,6 +91,7 @@ pub struct MediaExpander {
     dram: Banks,
     policy: Box<dyn Policy + Send>,
     frames: Vec<Frame>,
+    hints: HintFill,
     medium: Medium,
     counters: ExpanderCounters,
 }
@@ -85,6 +108,7 @@ impl MediaExpander {
             dram: Banks::new(config.dram)?,
             policy: PolicyKind::Lru.cache(config.frames),
             frames: vec![EMPTY; config.frames as usize],
+            hints: config.hints,
             medium: Medium::new(&config.medium)?,
             counters: ExpanderCounters::default(),
         })
@@ -113,7 +137,10 @@ impl MediaExpander {
         while line < first + lines {
             let frame_ends = (line / FRAME_LINES + 1) * FRAME_LINES;
             let end = (first + lines).min(frame_ends);
-            self.fill(at, line, end - line, true);
+            let (slot, placed) = self.fill(at, line, end - line, true);
+            if self.hints == HintFill::Pages {
+                self.fill_rest(at, slot, self.page(line), placed);
+            }
             line = frame_ends;
         }
     }
@@ -129,12 +156,27 @@ impl MediaExpander {
         self.counters.media_reads += 1;
         self.counters.hinted_reads += u64::from(is_hint);
         let arrives = self.read(at, page, missing).max(placed);
+        self.come(slot, missing, arrives);
+        (slot, placed)
+    }
+
+    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then.
+    fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) {
+        let missing = sectors_of(!self.frames[slot].lines);
+        if missing != 0 {
+            let arrives = self.read(at, page, missing).max(placed);
+            self.come(slot, missing, arrives);
+        }
+    }
+
+    /// Sectors of a frame come then.
+    fn come(&mut self, slot: usize, sectors: u32, arrives: SimTime) {
         let frame = &mut self.frames[slot];
-        for sector in (0..SECTORS).filter(|sector| missing >> sector & 1 == 1) {
+        for sector in (0..SECTORS).filter(|sector| sectors >> sector & 1 == 1) {
+            // Lines that were stored meanwhile are newer, and there already.
             frame.lines |= mask_of(sector as u64 * SECTOR_LINES, SECTOR_LINES);
             frame.ready[sector] = arrives;
         }
-        (slot, placed)
     }
 
     /// Reads sectors of a page, which are bits.
@@ -248,7 +290,7 @@ mod tests {
         };
         let medium =
             MediumConfig::InPlace { pages: 100, units: 4, read: SimSpan::from_us(5), write: SimSpan::from_us(8) };
-        MediaExpander::new(ExpanderConfig { dram, frames, medium }).expect("it is possible")
+        MediaExpander::new(ExpanderConfig { dram, frames, hints: HintFill::Sectors, medium }).expect("it is possible")
     }
 
     #[test]
@@ -278,6 +320,20 @@ mod tests {
         assert!(expander.load(AT(10), 72).from_medium && expander.load(AT(10), 52).from_medium);
         expander.hint(AT(20), 56, 16);
         assert_eq!(expander.counters().hinted_reads, 2, "they are there");
+    }
+
+    #[test]
+    fn a_hint_of_a_line_may_bring_its_page() {
+        let mut expander = MediaExpander { hints: HintFill::Pages, ..expander(4) };
+        expander.hint(AT(0), 70, 1);
+        for line in 64..128 {
+            // The named sector comes first; then four units read the others in turn, one of them behind that one.
+            let sector = (line - 64) / 4;
+            let comes = if sector == 1 { AT(5) } else { AT(25) };
+            assert_eq!(expander.frames[0].ready[sector as usize], comes, "line {line}");
+            assert!(!expander.load(AT(30), line).from_medium, "line {line}");
+        }
+        assert!(expander.load(AT(30), 128).from_medium, "the next page");
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod root_port;
 mod runtime;
 mod stores;
 
-pub use expander::{ExpanderConfig, ExpanderCounters, MediaExpander};
+pub use expander::{ExpanderConfig, ExpanderCounters, HintFill, MediaExpander};
 pub use kernels::{Class, Kernel, Pattern, Step, Walk};
 pub use machine::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures};
 pub use root_port::{PortCounters, ReadAhead};

@@ -1,6 +1,7 @@
 //! Runs whose times follow from their parts, and what no run may lose.
 
 use super::*;
+use crate::HintFill;
 use crate::ReadAhead::{Dynamic, Literal, Naive, None as NoHints, Window};
 use flashyard_cxl::{Transaction, wire_bytes};
 use flashyard_flash::Geometry;
@@ -24,7 +25,7 @@ fn dram() -> DramConfig {
 
 fn cells() -> ExpanderConfig {
     let medium = MediumConfig::InPlace { pages: 128, units: 8, read: SimSpan::from_us(5), write: SimSpan::from_us(5) };
-    ExpanderConfig { dram: dram(), frames: 8, medium }
+    ExpanderConfig { dram: dram(), frames: 8, hints: HintFill::Pages, medium }
 }
 
 fn flash() -> ExpanderConfig {
@@ -50,7 +51,7 @@ fn flash() -> ExpanderConfig {
         worn_in: true,
         seed: 1,
     });
-    ExpanderConfig { dram: dram(), frames: 16, medium }
+    ExpanderConfig { dram: dram(), frames: 16, hints: HintFill::Sectors, medium }
 }
 
 fn config(kernel: Kernel, beyond: Beyond) -> GpuConfig {

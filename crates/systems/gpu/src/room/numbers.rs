@@ -3,7 +3,7 @@
 use super::runs::{Design, GpuNumber, GpuRecord, GpuRun};
 use super::section::Media;
 use crate::{Class, Kernel, Pattern};
-use Design::{Cxl, Ds, Dynamic, Gds, GdsAlone, GpuDram, Largest, Naive, Sr, SrLiteral, Uvm, UvmAlone};
+use Design::{Cxl, Ds, Dynamic, Gds, GdsAlone, GpuDram, Largest, Naive, Sr, SrLiteral, SrSectors, Uvm, UvmAlone};
 use flashyard_describe::reproduce::{Number, claim};
 use flashyard_units::Named;
 
@@ -109,6 +109,7 @@ pub(super) fn numbers() -> Vec<GpuNumber> {
         ordered("slow-down-order", [Class::Load, Class::Store, Class::Compute], dram(Cxl), dram(GpuDram)),
         times("sr-gain", all, flash(Cxl), flash(Sr)),
         times("sr-gain-literal", all, flash(Cxl), flash(SrLiteral)),
+        times("sr-gain-sectors", all, flash(Cxl), flash(SrSectors)),
         times("sr-arrays", &ARRAYS, flash(Cxl), flash(Sr)),
         percent("sr-graphs", &GRAPHS, flash(Cxl), flash(Sr)),
         percent("ds-compute", &of(Class::Compute), flash(Sr), flash(Ds)),

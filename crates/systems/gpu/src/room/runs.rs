@@ -1,7 +1,7 @@
 //! The runs of the study: a kernel on a GPU with one memory beyond its own.
 
 use super::section::{GpuScenario, Media};
-use crate::{Beyond, DeterministicStores, Gpu, GpuFigures, Kernel, ReadAhead};
+use crate::{Beyond, DeterministicStores, Gpu, GpuFigures, HintFill, Kernel, ReadAhead};
 use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, ScenarioError};
 use flashyard_report::text_table;
@@ -33,21 +33,26 @@ pub(super) enum Design {
     Sr,
     /// With the source's window by the letter.
     SrLiteral,
+    /// `Sr` with hints that bring the sectors that they name.
+    SrSectors,
     /// `Sr`, and stores that complete at once.
     Ds,
 }
 
 impl Design {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::GpuDram,
         Self::Uvm,
         Self::Gds,
+        Self::UvmAlone,
+        Self::GdsAlone,
         Self::Cxl,
         Self::Naive,
         Self::Dynamic,
         Self::Largest,
         Self::Sr,
         Self::SrLiteral,
+        Self::SrSectors,
         Self::Ds,
     ];
 
@@ -64,6 +69,7 @@ impl Design {
             Self::Largest => "cxl-largest",
             Self::Sr => "cxl-sr",
             Self::SrLiteral => "cxl-sr-literal",
+            Self::SrSectors => "cxl-sr-sectors",
             Self::Ds => "cxl-ds",
         }
     }
@@ -81,6 +87,7 @@ impl Design {
             Self::Largest => "the same, of as many lines ahead as a hint can name",
             Self::Sr => "the same, of lines before and behind by where queued loads lie",
             Self::SrLiteral => "the same, with the window counted by the source's letter",
+            Self::SrSectors => "windows of which the named sectors come, and not their pages",
             Self::Ds => "windows of lines, and stores that the GPU keeps while the expander is busy",
         }
     }
@@ -94,13 +101,19 @@ impl Design {
             Self::Naive => (ReadAhead::Naive, DeterministicStores::No),
             Self::Dynamic => (ReadAhead::Dynamic, DeterministicStores::No),
             Self::Largest => (ReadAhead::Largest, DeterministicStores::No),
-            Self::Sr => (ReadAhead::Window, DeterministicStores::No),
+            Self::Sr | Self::SrSectors => (ReadAhead::Window, DeterministicStores::No),
             Self::SrLiteral => (ReadAhead::Literal, DeterministicStores::No),
             Self::Ds => (ReadAhead::Window, DeterministicStores::Yes),
         };
         match media {
             None => Beyond::Dram,
-            Some(media) => Beyond::Media(scenario.expander(media), read_ahead, stores),
+            Some(media) => {
+                let mut expander = scenario.expander(media);
+                if self == Self::SrSectors {
+                    expander.hints = HintFill::Sectors;
+                }
+                Beyond::Media(expander, read_ahead, stores)
+            }
         }
     }
 }

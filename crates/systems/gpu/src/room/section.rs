@@ -1,6 +1,6 @@
 //! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
 
-use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, Kernel, ReadAhead};
+use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, HintFill, Kernel, ReadAhead};
 use flashyard_describe::{Rate, Scenario, ScenarioError, Section, Size, Time};
 use flashyard_flash::Geometry;
 use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig};
@@ -85,10 +85,24 @@ pub(super) struct GpuSection {
     /// The internal DRAM of an expander holds one part of the data in so many.
     #[schemars(range(min = 1, max = 100_000))]
     internal_part: u32,
+    /// What a hint brings into it: sectors of 256 bytes or pages of 4 KiB.
+    #[serde(default)]
+    hints_fill: Fill,
     /// DRAM: the GPU's own, the host's, and that of expanders.
     dram: DramSection,
     /// Media of expanders.
     media: MediaSection,
+}
+
+/// What a hint brings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Fill {
+    /// The sectors that it names.
+    Sectors,
+    /// The pages that it touches.
+    #[default]
+    Pages,
 }
 
 /// DRAM and its controller.
@@ -322,7 +336,11 @@ impl GpuScenario {
             }
         };
         let frames = pages.div_ceil(self.gpu.internal_part).max(1);
-        ExpanderConfig { dram: self.dram(), frames, medium }
+        let hints = match self.gpu.hints_fill {
+            Fill::Sectors => HintFill::Sectors,
+            Fill::Pages => HintFill::Pages,
+        };
+        ExpanderConfig { dram: self.dram(), frames, hints, medium }
     }
 }
 
