@@ -105,6 +105,24 @@ pub struct GpuFigures {
     pub kept: usize,
 }
 
+impl GpuFigures {
+    /// Laws that do not hold, in words.
+    pub fn broken(&self) -> Vec<String> {
+        let mut broken = Vec::new();
+        if self.cache_hits + self.loads_beyond != self.loads {
+            broken.push(format!("{} loads answered of {}", self.cache_hits + self.loads_beyond, self.loads));
+        }
+        if self.kept as u64 + self.port.flushed != self.port.diverted_lines {
+            broken.push(format!(
+                "{} lines kept or written of {}",
+                self.kept as u64 + self.port.flushed,
+                self.port.diverted_lines
+            ));
+        }
+        broken
+    }
+}
+
 enum Memory {
     Own(Banks),
     Runtime(Box<Runtime>),

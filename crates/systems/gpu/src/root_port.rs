@@ -89,7 +89,6 @@ pub(crate) struct Asked {
 pub(crate) struct Answer {
     pub(crate) asked: Asked,
     pub(crate) sent: SimTime,
-    pub(crate) load: DevLoad,
 }
 
 /// Answer to a thread that asks.
@@ -155,6 +154,9 @@ pub(crate) struct RootPort {
     /// Answers that the machine is to deliver, and threads that need not wait for one.
     pub(crate) answers: Vec<(SimTime, Answer)>,
     pub(crate) goes_on: Vec<u32>,
+    /// What became of requests, for tests.
+    #[cfg(test)]
+    log: Vec<(tests::Stage, Asked)>,
 }
 
 impl RootPort {
@@ -179,6 +181,8 @@ impl RootPort {
             counters: PortCounters::default(),
             answers: Vec::new(),
             goes_on: Vec::new(),
+            #[cfg(test)]
+            log: Vec::new(),
         }
     }
 
@@ -253,10 +257,8 @@ impl RootPort {
         let operation = if asked.is_store { Transaction::Store } else { Transaction::Load };
         let access = MemoryAccess::lines(operation, asked.line * CACHE_LINE_BYTES, 1);
         let Completes::At(at) = self.memory.access(now, 0, &access) else { return };
-        let load = match self.memory.device() {
-            Far::Dram(_) => DevLoad::Light,
-            Far::Media(media) => media.load_at(now + self.path.one_way()),
-        };
+        #[cfg(test)]
+        self.log.push((tests::Stage::Sent, asked));
         self.under_way.push(asked.line);
         let away = at.since(now);
         if asked.is_store {
@@ -266,7 +268,7 @@ impl RootPort {
             self.counters.loads_queued += now.since(asked.at);
             self.counters.loads_away += away;
         }
-        self.answers.push((at, Answer { asked, sent: now, load }));
+        self.answers.push((at, Answer { asked, sent: now }));
     }
 
     /// An answer has come back.
@@ -281,7 +283,14 @@ impl RootPort {
             }
         }
         self.under_way.swap_remove(place);
-        self.profile(answer.load);
+        // An answer carries the load of the device when it left.
+        let load = match self.memory.device() {
+            Far::Dram(_) => DevLoad::Light,
+            Far::Media(media) => {
+                media.load_at(SimTime::from_ps(now.as_ps().saturating_sub(self.path.one_way().as_ps())))
+            }
+        };
+        self.profile(load);
         self.send_on(now);
         self.flush(now);
     }
@@ -397,7 +406,10 @@ impl RootPort {
         }
         if let Some(line) = self.stores.as_mut().and_then(StoreStack::pop) {
             self.counters.flushed += 1;
-            self.take_in(now, Asked { line, is_store: true, thread: None, at: now });
+            let asked = Asked { line, is_store: true, thread: None, at: now };
+            #[cfg(test)]
+            self.log.push((tests::Stage::Flushed, asked));
+            self.take_in(now, asked);
         }
     }
 
@@ -406,3 +418,6 @@ impl RootPort {
         self.stores.as_ref().map_or(0, StoreStack::len)
     }
 }
+
+#[cfg(test)]
+mod tests;

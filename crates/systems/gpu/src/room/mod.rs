@@ -2,11 +2,18 @@
 
 mod charts;
 mod numbers;
+mod result;
 mod runs;
 mod section;
 
+use crate::Gpu;
 use flashyard_describe::reproduce::{NamedStudy, StudyError};
-use flashyard_describe::{DesignInfo, Files, Room, Rooms, Scenario, ScenarioError, Section, Study, boxed};
+use flashyard_describe::{
+    Carried, DesignInfo, Files, Measured, Observer, Room, Rooms, Run, Scenario, ScenarioError, Section, Study, Unknown,
+    boxed, carried, fio_report,
+};
+use flashyard_report::{DesignDetail, Equipment};
+use flashyard_units::SimSpan;
 use runs::{Design, GpuRun};
 use section::GpuScenario;
 
@@ -38,7 +45,7 @@ impl Room for CxlGpu {
     }
 
     fn required(&self) -> &'static [&'static str] {
-        &["gpu"]
+        &["designs", "gpu"]
     }
 
     fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
@@ -49,9 +56,66 @@ impl Room for CxlGpu {
         GpuScenario::of(scenario)?.check()
     }
 
+    fn concerns(&self, key: &str, design: &str) -> bool {
+        Design::ALL.into_iter().find(|of| of.name() == design).is_none_or(|design| section::reads(design, key))
+    }
+
+    fn is_equipment(&self, section: &str, key: &str) -> bool {
+        section == "gpu" && !matches!(key, "kernel" | "accesses" | "data")
+    }
+
+    fn load_in_words(&self, scenario: &Scenario) -> String {
+        GpuScenario::of(scenario).map(|scenario| scenario.in_words()).unwrap_or_default()
+    }
+
+    fn carries(&self) -> &'static [Carried] {
+        carried! { "../../../scenarios": "cxl-gpu": "scenario.toml"; }
+    }
+
+    fn run(&self) -> Option<Run> {
+        Some(Run { declaration: &result::DECLARATION, design: run })
+    }
+
     fn study(&self) -> Option<Study> {
         Some(Study { is_long: false, open: |ids, files| boxed(study(ids, files)) })
     }
+}
+
+/// Runs the kernel of a scenario on the design called `name`.
+///
+/// Errors: values outside their ranges, an observer that stops.
+fn run(
+    scenario: &Scenario,
+    name: &str,
+    _files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<Measured, ScenarioError> {
+    let names = || Design::ALL.iter().map(|design| design.name());
+    let unknown = || ScenarioError::value("designs", Unknown::new("design", name, names()).to_string());
+    let design = Design::ALL.into_iter().find(|design| design.name() == name).ok_or_else(unknown)?;
+    let base = GpuScenario::of(scenario)?;
+    let config = base.chosen(design)?;
+    let gpu = Gpu::new(config).map_err(|error| ScenarioError::value("gpu", error.to_string()))?;
+    let figures = gpu.run(observer).ok_or(ScenarioError::Interrupted)?;
+    Ok(Measured {
+        design: name.to_owned(),
+        detail: DesignDetail { name: name.to_owned(), ..DesignDetail::default() },
+        fio: fio_report(SimSpan::ZERO, &[], None, Vec::new()),
+        equipment: Equipment {
+            design: name.to_owned(),
+            computes_on_host: true,
+            load: Vec::new(),
+            cores: config.cores,
+            memory_share: 1.0,
+            lenders_per_busy: 0.0,
+        },
+        result: result::result(name, &figures),
+        jobs: None,
+        scaling: Vec::new(),
+        closed_loop: true,
+        first_end_seconds: None,
+        simulated_seconds: figures.time.as_secs_f64(),
+    })
 }
 
 /// The study, for all numbers or for those named in `ids`.
@@ -78,6 +142,21 @@ mod tests {
     }
 
     #[test]
+    fn every_design_runs_a_kernel_and_laws_hold() {
+        let text = include_str!("../../../../../scenarios/cxl-gpu/scenario.toml");
+        for medium in ["dram", "optane", "z-nand", "nand"] {
+            let settings =
+                ["gpu.accesses=3000".to_owned(), "gpu.kernel=\"bfs\"".to_owned(), format!("gpu.medium=\"{medium}\"")];
+            let scenario = LANGUAGE.resolve(text, "x.toml", &settings, &NoFiles).expect("it is good").scenario;
+            for design in Design::ALL {
+                let measured = run(&scenario, design.name(), &NoFiles, &mut |_| true).expect("it runs");
+                assert!(measured.result.laws.hold, "{medium} {}: {:?}", design.name(), measured.result.laws.broken);
+                assert!(measured.simulated_seconds > 0.0);
+            }
+        }
+    }
+
+    #[test]
     fn wrong_keys_and_values_are_refused_with_their_place() {
         let text = include_str!("../../../../../scenarios/cxl-gpu/scenario.toml");
         for (setting, expected) in [
@@ -85,6 +164,8 @@ mod tests {
             ("gpu.data=\"1 KiB\"", "gpu.data"),
             ("gpu.media.z-nand.spare=0.95", "gpu.media.z-nand.spare"),
             ("gpu.colour=1", "gpu.colour"),
+            ("gpu.kernel=\"vad\"", "vadd"),
+            ("gpu.medium=\"tape\"", "gpu.medium"),
         ] {
             let refused = LANGUAGE.resolve(text, "x.toml", &[setting.to_owned()], &NoFiles);
             let refused = refused.err().unwrap_or_else(|| panic!("{setting} is wrong")).to_string();

@@ -1,7 +1,7 @@
 //! The runs of the study: a kernel on a GPU with one memory beyond its own.
 
 use super::section::{GpuScenario, Media};
-use crate::{Beyond, DeterministicStores, Gpu, GpuFigures, HintFill, Kernel, ReadAhead};
+use crate::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures, HintFill, Kernel, ReadAhead};
 use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, ScenarioError};
 use flashyard_report::text_table;
@@ -92,6 +92,15 @@ impl Design {
         }
     }
 
+    /// The GPU of a run.
+    pub(super) fn config(self, scenario: &GpuScenario, kernel: Kernel, media: Option<Media>) -> GpuConfig {
+        let mut config = scenario.config(kernel, self.beyond(scenario, media));
+        if matches!(self, Self::UvmAlone | Self::GdsAlone) {
+            config.fault.at_once = 1;
+        }
+        config
+    }
+
     fn beyond(self, scenario: &GpuScenario, media: Option<Media>) -> Beyond {
         let (read_ahead, stores) = match self {
             Self::GpuDram => return Beyond::Own,
@@ -172,10 +181,7 @@ impl NamedRun for GpuRun {
         _files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<GpuRecord>, ScenarioError> {
-        let mut config = base.config(self.kernel, self.design.beyond(base, self.media));
-        if matches!(self.design, Design::UvmAlone | Design::GdsAlone) {
-            config.fault.at_once = 1;
-        }
+        let config = self.design.config(base, self.kernel, self.media);
         let gpu = Gpu::new(config).map_err(|error| ScenarioError::value("gpu", error.to_string()))?;
         Ok(gpu.run(observer).map(|figures| record(self.name(), &figures)))
     }

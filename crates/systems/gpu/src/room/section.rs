@@ -1,17 +1,18 @@
 //! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
 
+use super::runs::Design;
 use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, HintFill, Kernel, ReadAhead};
-use flashyard_describe::{Rate, Scenario, ScenarioError, Section, Size, Time};
+use flashyard_describe::{Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown};
 use flashyard_flash::Geometry;
 use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig};
-use flashyard_units::{Bytes, Hertz, SimSpan};
+use flashyard_units::{Bytes, Hertz, Named, SimSpan};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// The sections; no command but the study reads them.
+/// The sections.
 pub(super) static SECTIONS: [&Section; 1] = [&GPU];
 
-static GPU: Section = Section::of::<GpuSection>("gpu", &[("gpu", &[])]);
+static GPU: Section = Section::of::<GpuSection>("gpu", &[("gpu", &[Purpose::Run])]);
 
 /// Bytes of a line, and of a logical page of a medium.
 const LINE: u64 = 64;
@@ -34,6 +35,12 @@ pub(crate) struct GpuScenario {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GpuSection {
+    /// The kernel that `flashyard run` runs; the study runs all.
+    #[serde(default = "first")]
+    kernel: String,
+    /// The medium of the expander that `flashyard run` runs, or of storage: `dram` or one of `[gpu.media]`.
+    #[serde(default)]
+    medium: Medium,
     /// Cores.
     #[schemars(range(min = 1, max = 1024))]
     cores: u32,
@@ -92,6 +99,25 @@ pub(super) struct GpuSection {
     dram: DramSection,
     /// Media of expanders.
     media: MediaSection,
+}
+
+fn first() -> String {
+    Kernel::Vadd.name().to_owned()
+}
+
+/// A medium of an expander.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Medium {
+    /// DRAM.
+    Dram,
+    /// Cells that are written in place.
+    Optane,
+    /// Flash of low latency.
+    #[default]
+    ZNand,
+    /// Flash of three bits a cell.
+    Nand,
 }
 
 /// What a hint brings.
@@ -241,6 +267,7 @@ impl GpuScenario {
 
     /// Errors: a GPU, DRAM or a medium that cannot be.
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        self.kernel()?;
         for media in Media::ALL {
             let beyond = Beyond::Media(self.expander(media), ReadAhead::None, DeterministicStores::Yes);
             let made = Gpu::new(self.config(Kernel::Vadd, beyond));
@@ -248,6 +275,31 @@ impl GpuScenario {
                 .map_err(|error| ScenarioError::value("gpu", format!("with {} behind it: {error}", media.name())))?;
         }
         Ok(())
+    }
+
+    /// The GPU of one run of `design`, with the kernel and the medium of the scenario.
+    ///
+    /// Errors: no such kernel.
+    pub(super) fn chosen(&self, design: Design) -> Result<GpuConfig, ScenarioError> {
+        let media = match self.gpu.medium {
+            Medium::Dram => None,
+            Medium::Optane => Some(Media::Optane),
+            Medium::ZNand => Some(Media::ZNand),
+            Medium::Nand => Some(Media::Nand),
+        };
+        Ok(design.config(self, self.kernel()?, media))
+    }
+
+    fn kernel(&self) -> Result<Kernel, ScenarioError> {
+        let unknown = || {
+            ScenarioError::value("gpu.kernel", Unknown::new("kernel", &self.gpu.kernel, Kernel::names()).to_string())
+        };
+        Kernel::by_name(&self.gpu.kernel).ok_or_else(unknown)
+    }
+
+    /// What `flashyard run` runs.
+    pub(super) fn in_words(&self) -> String {
+        format!("{}: {} accesses to {}", self.gpu.kernel, self.gpu.accesses, self.gpu.data.0)
     }
 
     /// A GPU that runs a kernel with this memory behind it.
@@ -341,6 +393,29 @@ impl GpuScenario {
             Fill::Pages => HintFill::Pages,
         };
         ExpanderConfig { dram: self.dram(), frames, hints, medium }
+    }
+}
+
+/// Whether a design reads a key of the section.
+pub(super) fn reads(design: Design, key: &str) -> bool {
+    let of = |part: &str| flashyard_describe::is_in(key, part);
+    let faults = matches!(design, Design::Uvm | Design::Gds | Design::UvmAlone | Design::GdsAlone);
+    match () {
+        () if of("gpu.fault")
+            || of("gpu.fault_page")
+            || of("gpu.faults_at_once")
+            || of("gpu.pcie")
+            || of("gpu.own_part") =>
+        {
+            faults
+        }
+        () if of("gpu.link") || of("gpu.round_trip") => !faults && design != Design::GpuDram,
+        () if of("gpu.kept") => design == Design::Ds,
+        () if of("gpu.hints_fill") || of("gpu.internal_part") => !faults && design != Design::GpuDram,
+        () if of("gpu.media") || of("gpu.medium") => {
+            !matches!(design, Design::GpuDram | Design::Uvm | Design::UvmAlone)
+        }
+        () => true,
     }
 }
 
