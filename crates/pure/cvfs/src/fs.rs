@@ -54,6 +54,14 @@ impl Default for Config {
 pub struct Counters {
     /// Checkpoints written.
     pub checkpoints: u64,
+    /// Pages that were put into memory to be written, each time that one was.
+    pub pages_put: u64,
+    /// Of these, pages that were there already, and took the change in.
+    pub pages_absorbed: u64,
+    /// Pages that were cut off before they were written.
+    pub pages_dropped: u64,
+    /// Pages that cleaning and shrinking took into memory, to write them elsewhere.
+    pub pages_carried: u64,
     /// Pages written to the logs.
     pub pages_written: u64,
     /// Nodes written to the logs.
@@ -79,6 +87,8 @@ pub struct Usage {
     pub used: u64,
     /// Blocks counted as allocated by shrinking with holes.
     pub reserved: u64,
+    /// Pages in memory that are not on the device yet.
+    pub pages_dirty: u64,
     /// Free blocks not yet reported to the device.
     pub discards_pending: u64,
     /// Free segments.
@@ -165,6 +175,7 @@ impl<D: Volume> FileSystem<D> {
             capacity: self.capacity(self.segments.usable()),
             used: self.segments.valid() + self.unwritten,
             reserved: u64::from(self.segments.reserved()) * u64::from(self.layout.segment_blocks),
+            pages_dirty: self.pages.len() as u64,
             discards_pending: self.discards.pending(),
             segments_free: self.segments.free_count(),
             segment_blocks: self.layout.segment_blocks,

@@ -25,6 +25,7 @@ mod checkpoint;
 mod clean;
 pub mod crash;
 mod device;
+mod direct;
 mod directory;
 mod discard;
 mod error;
@@ -42,6 +43,7 @@ mod shrink;
 mod table;
 
 pub use device::{BLOCK_BYTES, DeviceCosts, MemoryDevice, Traffic};
+pub use direct::{blocks_of_file, overwrite};
 pub use directory::Entry;
 pub use discard::DiscardPolicy;
 pub use error::FsError;

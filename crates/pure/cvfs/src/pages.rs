@@ -7,6 +7,7 @@ use crate::fs::{Cost, FileSystem};
 use crate::node::{FILE_BYTES_MAX, HOLE, Kind, UNWRITTEN};
 use crate::segments::Log;
 use flashyard_blk::Volume;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 const PAGE: u64 = BLOCK_BYTES as u64;
@@ -150,9 +151,16 @@ impl<D: Volume> FileSystem<D> {
         }
         let hot = before != HOLE || self.is_directory(ino)?;
         let log = if hot { Log::DataHot } else { Log::DataCold };
-        let held = self.pages.0.entry((ino, page)).or_insert(Page { bytes: zeros(), log });
-        held.bytes = bytes;
-        Ok(&mut held.bytes)
+        self.counters.pages_put += 1;
+        match self.pages.0.entry((ino, page)) {
+            Entry::Occupied(held) => {
+                self.counters.pages_absorbed += 1;
+                let held = held.into_mut();
+                held.bytes = bytes;
+                Ok(&mut held.bytes)
+            }
+            Entry::Vacant(place) => Ok(&mut place.insert(Page { bytes, log }).bytes),
+        }
     }
 
     /// Reads a page into memory, to be written elsewhere. Space must be prepared.
@@ -160,6 +168,7 @@ impl<D: Volume> FileSystem<D> {
         if !self.pages.holds(ino, page) {
             let bytes = self.page(ino, page)?;
             self.pages.0.insert((ino, page), Page { bytes, log: Log::DataCold });
+            self.counters.pages_carried += 1;
         }
         self.node_moved(nid)?;
         Ok(())
@@ -245,7 +254,7 @@ impl<D: Volume> FileSystem<D> {
                         UNWRITTEN => self.unwritten -= 1,
                         block => self.free_block(block)?,
                     }
-                    self.pages.0.remove(&(ino, first));
+                    self.counters.pages_dropped += u64::from(self.pages.0.remove(&(ino, first)).is_some());
                     self.inode_mut(ino)?.pages -= 1;
                     true
                 }

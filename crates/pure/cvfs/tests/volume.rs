@@ -3,8 +3,8 @@
 use flashyard_blk::Blocking;
 use flashyard_cvfs::crash::CrashWorld;
 use flashyard_cvfs::{
-    Cleaning, Config, DeviceCosts, DiscardPolicy, FILE_BYTES_MAX, FileSystem, Format, FsError, Kind, MemoryDevice,
-    Method, NewInode, ROOT, Traffic,
+    BLOCK_BYTES, Cleaning, Config, DeviceCosts, DiscardPolicy, FILE_BYTES_MAX, FileSystem, Format, FsError, Kind,
+    MemoryDevice, Method, NewInode, ROOT, Traffic, blocks_of_file, overwrite,
 };
 use flashyard_faults::{Case, FaultPlan, World};
 use flashyard_units::{SimSpan, SimTime};
@@ -336,4 +336,39 @@ fn damage_is_told_and_nothing_panics() {
             let _ = fs.check();
         }
     }
+}
+
+#[test]
+fn a_direct_overwrite_stays_where_it_was_and_is_read_back() {
+    let mut fs =
+        FileSystem::format(MemoryDevice::new(2000), Format { segment_blocks: 16, id: 1 }, Config::default(), 0)
+            .expect("the device is large enough");
+    let ino = fs.create(ROOT, b"f", NewInode::of(Kind::File, 0o644), 0).expect("there is room");
+    fs.write(ino, 0, &vec![1; 20 * BLOCK_BYTES], 0).expect("there is room");
+    assert_eq!(overwrite(&mut fs, ino, 0, &[2; BLOCK_BYTES], 0), Ok(0), "it is only in memory");
+    fs.sync().expect("the device is sound");
+    let mut before = Vec::new();
+    blocks_of_file(&mut fs, ino, &mut before).expect("the file is there");
+    assert_eq!(overwrite(&mut fs, ino, 3 * BLOCK_BYTES as u64, &[3; 2 * BLOCK_BYTES], 0), Ok(2));
+    assert!(!fs.is_dirty(), "no checkpoint is needed");
+    let mut after = Vec::new();
+    blocks_of_file(&mut fs, ino, &mut after).expect("the file is there");
+    assert_eq!((before.len(), &before), (20, &after));
+    assert!(overwrite(&mut fs, ino, 20 * BLOCK_BYTES as u64, &[3; BLOCK_BYTES], 0).is_err(), "beyond the end");
+    assert!(overwrite(&mut fs, ino, 100, &[3; BLOCK_BYTES], 0).is_err(), "within a page");
+    let mut fs = FileSystem::mount(fs.into_device(), Config::default()).expect("it was in order");
+    let mut found = vec![0; 20 * BLOCK_BYTES];
+    fs.read(ino, 0, &mut found).expect("the file is there");
+    let expected = |page: usize| {
+        if page == 0 {
+            2
+        } else if page == 3 || page == 4 {
+            3
+        } else {
+            1
+        }
+    };
+    assert!(
+        found.chunks(BLOCK_BYTES).enumerate().all(|(page, bytes)| bytes.iter().all(|&byte| byte == expected(page)))
+    );
 }
