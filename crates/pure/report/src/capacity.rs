@@ -52,6 +52,10 @@ pub struct CapacitySample {
     pub read_mean_us: f64,
     /// Share of the reads at the drive that found a die busy.
     pub waited: f64,
+    /// Mean time of an operation of the load's program, in microseconds.
+    pub operation_mean_us: f64,
+    /// Share of the requests at the drive that a retry delayed, where requests are known one by one.
+    pub delayed: Option<f64>,
     /// Mean retries of a read.
     pub retries_mean: f64,
     /// Share of the reads that were retried.

@@ -276,6 +276,8 @@ mod tests {
             written_bytes_per_second: 1e6 * performance,
             read_p99_us: 100.0,
             read_mean_us: 50.0,
+            operation_mean_us: 50.0,
+            delayed: None,
             waited: 0.0,
             retries_mean: 0.0,
             retried: 0.0,

@@ -18,16 +18,16 @@ use flashyard_units::SimSpan;
 use std::collections::VecDeque;
 
 /// Dies. Source: [P] sheet cvss §4, 8 channels of 8.
-const DIES: usize = 64;
+pub(super) const DIES: usize = 64;
 
 /// Pages of 4 KiB that a page of the model has on each die.
 const PAGES_PER_DIE: u64 = 256 / DIES as u64;
 
 /// A program of 4 KiB, in nanoseconds. Source: [P] sheet cvss §4.
-const PROGRAM_NS: u64 = 500_000;
+pub(super) const PROGRAM_NS: u64 = 500_000;
 
 /// An erase, in nanoseconds. Source: [P] sheet cvss §4.
-const ERASE_NS: u64 = 5_000_000;
+pub(super) const ERASE_NS: u64 = 5_000_000;
 
 const SENSE_NS: u64 = (SENSE_US * 1000.0) as u64;
 
@@ -72,7 +72,7 @@ impl Medium for BusyMedium {
     }
 }
 
-fn sense_ns(retries: u32) -> u64 {
+pub(super) fn sense_ns(retries: u32) -> u64 {
     SENSE_NS * u64::from(1 + retries)
 }
 
@@ -89,6 +89,11 @@ pub struct Timing {
     pub read_mean_us: f64,
     /// Share of the reads at the drive that found a die busy.
     pub waited: f64,
+    /// Mean time of an operation of the load's program, in microseconds.
+    pub operation_mean_us: f64,
+    /// Share of the requests at the drive that a retry delayed, their own or that of a read before them; `None` where requests
+    /// are not known one by one.
+    pub delayed: Option<f64>,
 }
 
 /// A client's time, and when each die is free.
@@ -149,6 +154,9 @@ impl Clock {
             read_p99_us: if reads > 0 { self.reads.percentile_us(0.99) } else { 0.0 },
             read_mean_us: if reads > 0 { self.reads.mean_us() } else { 0.0 },
             waited: self.waited as f64 / reads.max(1) as f64,
+            // One client has one request under way.
+            operation_mean_us: seconds * 1e6 / self.requests.max(1) as f64,
+            delayed: None,
         }
     }
 

@@ -4,6 +4,8 @@ use super::design::DeviceConfig;
 use super::file_system::FileSystemConfig;
 use super::host::HostConfig;
 use super::load::{Load, Separation};
+use flashyard_applications::FilesError;
+use flashyard_cvfs::FsError;
 use flashyard_ftl::{FtlConfigError, RemapError};
 use flashyard_nand::WearModelError;
 
@@ -65,6 +67,12 @@ pub enum CvssError {
         "the host's page cache takes in all writes of the load, and no page is written to the drive; give less memory to the host, or a load of more data"
     )]
     Absorbed,
+    /// The file system failed where it must not.
+    #[error("the file system failed: {0}")]
+    FileSystem(FsError),
+    /// A program's file operation failed where it must not.
+    #[error("a file operation failed: {0}")]
+    Program(FilesError),
     /// The drive refused a remap that the file system asked for.
     #[error("remapping failed: {0}")]
     Remap(#[from] RemapError),

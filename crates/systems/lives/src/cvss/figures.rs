@@ -34,7 +34,7 @@ pub struct CvssSample {
 }
 
 /// A lifetime.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CvssFigures {
     /// Why it ended; `None` when it was stopped.
     pub death: Option<&'static str>,

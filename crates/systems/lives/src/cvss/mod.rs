@@ -26,8 +26,10 @@ mod clock;
 mod closed;
 mod config;
 mod design;
+mod drive;
 mod figures;
 mod file_system;
+mod filebench;
 mod host;
 mod life;
 mod load;
@@ -45,6 +47,7 @@ pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUP
 pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
 pub(crate) use file_system::FileSystem;
 pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse, UnknownDiscards};
+pub use filebench::{FilebenchConfig, FilebenchLife, FilebenchLoad};
 pub use host::HostConfig;
 pub use life::CvssLife;
 pub use load::{Load, PageLoad, Separation};

@@ -2,7 +2,8 @@
 
 use super::section::CvssScenario;
 use crate::cvss::{
-    CvssConfig, CvssFigures, CvssLife, CvssSample, Design, DeviceConfig, PAGE_BYTES, RAW_PAGES, Separation, StreamRule,
+    CvssConfig, CvssFigures, CvssLife, CvssSample, Design, DeviceConfig, FilebenchConfig, FilebenchLife, PAGE_BYTES,
+    RAW_PAGES, Separation, StreamRule,
 };
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
@@ -33,7 +34,7 @@ pub(crate) struct CvssRun {
     pub(super) separated: bool,
     /// Whether the user gives unused capacity back at once.
     pub(super) gives_back: bool,
-    /// Causes, by their name in the scenario.
+    /// Causes, by their name in the scenario; loads of filebench have CVFS below them, and no other causes.
     pub(super) causes: &'static str,
     /// Work, by its name in the scenario.
     pub(super) load: &'static str,
@@ -71,7 +72,7 @@ impl CvssRun {
         name
     }
 
-    pub(super) fn config(&self, base: &CvssScenario) -> Result<CvssConfig, ScenarioError> {
+    fn device(&self, base: &CvssScenario) -> DeviceConfig {
         let mut wear = base.wear();
         if let Some(bits_per_4_kib) = self.ecc_bits {
             wear.ecc = EccStrength { bits_per_4_kib };
@@ -87,15 +88,19 @@ impl CvssRun {
                 ..ScoreWeights::default()
             },
         };
+        DeviceConfig {
+            design: self.design,
+            reliability: self.rate_percent.map(|percent| f64::from(percent) / 100.0),
+            requirement: base.cvss.device.requirement,
+            weights,
+            exchanges_read_hot: base.cvss.device.exchange_read_hot,
+            wear,
+        }
+    }
+
+    pub(super) fn config(&self, base: &CvssScenario) -> Result<CvssConfig, ScenarioError> {
         Ok(CvssConfig {
-            device: DeviceConfig {
-                design: self.design,
-                reliability: self.rate_percent.map(|percent| f64::from(percent) / 100.0),
-                requirement: base.cvss.device.requirement,
-                weights,
-                exchanges_read_hot: base.cvss.device.exchange_read_hot,
-                wear,
-            },
+            device: self.device(base),
             host: base.host(),
             file_system: base.file_system(self.causes)?,
             separation: match self.design {
@@ -129,16 +134,21 @@ impl NamedRun for CvssRun {
         _files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<CapacityRecord>, ScenarioError> {
-        let mut life = CvssLife::new(self.config(base)?).map_err(ScenarioError::of_world)?;
         // Of the pages that ideal wear leveling would let the host write.
         let most = 300.0 * f64::from(RAW_PAGES);
         let mut go_on = true;
-        let figures = life
-            .live(&mut |pages| {
-                go_on = observer((pages as f64 / most).min(1.0));
-                go_on
-            })
-            .map_err(ScenarioError::of_world)?;
+        let mut watch = |pages: u64| {
+            go_on = observer((pages as f64 / most).min(1.0));
+            go_on
+        };
+        let figures = match base.filebench(self.load) {
+            Some(load) => {
+                let config = FilebenchConfig { device: self.device(base), host: base.host(), load, seed: base.seed };
+                FilebenchLife::new(config).and_then(|mut life| life.live(&mut watch))
+            }
+            None => CvssLife::new(self.config(base)?).and_then(|mut life| life.live(&mut watch)),
+        };
+        let figures = figures.map_err(ScenarioError::of_world)?;
         Ok(go_on.then(|| record(self.name(), &figures)))
     }
 
@@ -172,6 +182,8 @@ fn sample(figures: &CvssFigures, sample: &CvssSample) -> CapacitySample {
         read_p99_us: sample.timing.read_p99_us,
         read_mean_us: sample.timing.read_mean_us,
         waited: sample.timing.waited,
+        operation_mean_us: sample.timing.operation_mean_us,
+        delayed: sample.timing.delayed,
         retries_mean: sample.retries_mean,
         retried: sample.retried,
         retries_p99: sample.retries_p99,

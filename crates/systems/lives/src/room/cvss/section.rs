@@ -1,12 +1,14 @@
 //! The `[cvss]` section of scenarios: the drive, file systems as sets of causes, and loads.
 
 use crate::cvss::{
-    Cleaning, Discards, FileSystem, FileSystemConfig, HostConfig, LOGICAL_PAGES, Load, PAGE_BYTES, PageLoad, Placement,
-    Reuse, TreeLoad,
+    Cleaning, Discards, FileSystem, FileSystemConfig, FilebenchLoad, HostConfig, LOGICAL_PAGES, Load, PAGE_BYTES,
+    PageLoad, Placement, Reuse, TreeLoad,
 };
+use flashyard_applications::filebench::PersonalityName;
 use flashyard_describe::{Choice, Policy, RetryName, Scenario, ScenarioError, Section, Size};
 use flashyard_ftl::ScoreWeights;
 use flashyard_nand::{EccStrength, ErrorRates, WearModel};
+use flashyard_units::SimSpan;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -47,6 +49,9 @@ pub(super) struct CvssSection {
     /// Loads of overwritten pages by name.
     #[serde(default)]
     overwrites: BTreeMap<String, OverwritesSection>,
+    /// Loads of filebench by name, which is that of the personality.
+    #[serde(default)]
+    filebench: BTreeMap<String, FilebenchSection>,
     /// Loads of log-structured merge trees by name, none of which is that of an overwriting load.
     #[serde(default)]
     tree: BTreeMap<String, TreeSection>,
@@ -136,6 +141,23 @@ struct OverwritesSection {
     repeat: bool,
 }
 
+/// Runs of a personality of filebench on CVFS, and random overwrites of its files between them.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FilebenchSection {
+    /// The personality: fileserver, netsfs or varmail.
+    personality: Choice<PersonalityName>,
+    /// Space of the drive that its files take when a run begins.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "100 GB"))]
+    data: Size,
+    /// Data of the overwrites between two runs.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
+    every: Size,
+    /// Length of a run in virtual time, in milliseconds.
+    #[schemars(range(min = 1, max = 60_000))]
+    run_ms: u32,
+}
+
 /// A log-structured merge tree.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -170,6 +192,17 @@ impl FileSystemSection {
             cleaning: self.cleaning.0,
             reuse: if self.scattered { Reuse::Scattered } else { Reuse::NextByAddress },
             section_pages: self.section_pages,
+        }
+    }
+}
+
+impl FilebenchSection {
+    fn load(&self) -> FilebenchLoad {
+        FilebenchLoad {
+            name: self.personality.0,
+            pages: pages(self.data),
+            run: SimSpan::from_ms(self.run_ms.into()),
+            every_pages: self.every.0.get() / PAGE_BYTES,
         }
     }
 }
@@ -219,7 +252,11 @@ impl CvssScenario {
     ///
     /// Errors: the load, by its key.
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
-        let CvssSection { overwrites, tree, .. } = &self.cvss;
+        let CvssSection { overwrites, tree, filebench, .. } = &self.cvss;
+        if let Some(name) = filebench.keys().find(|&name| overwrites.contains_key(name) || tree.contains_key(name)) {
+            let message = "another load has the name, too; give another one".to_owned();
+            return Err(wrong("filebench", name, "data", message));
+        }
         for (name, section) in overwrites {
             let load = section.load();
             if load.pages == 0 {
@@ -286,6 +323,11 @@ impl CvssScenario {
         let section = self.cvss.file_system.get(name);
         let none = || ScenarioError::value("cvss.file_system", format!("there is no [cvss.file_system.{name}]"));
         section.map(FileSystemSection::config).ok_or_else(none)
+    }
+
+    /// A load of filebench, if that is its name.
+    pub(super) fn filebench(&self, name: &str) -> Option<FilebenchLoad> {
+        self.cvss.filebench.get(name).map(FilebenchSection::load)
     }
 
     /// A load by its name.

@@ -1,0 +1,370 @@
+//! A drive that file systems are mounted on: contents, translation layer, 64 dies in time, and the host's page cache above.
+//!
+//! 1. A read waits for its dies unless the page cache has it, and its caller waits for the read.
+//! 2. A write goes to the translation layer; reclaim and wear leveling that it makes necessary take the dies' time before
+//!    its programs. There is no buffer in the drive. Its caller waits only when too much is under way, or for a flush.
+//! 3. A request is delayed by a retry when one of its own reads is retried, or when it waits for a die with such a read.
+//!
+//! The drive is the published one in small: as many superblocks, each with a 256th of the pages. An erase is so much shorter in
+//! the mean: each 256th one takes the time of all.
+//!
+//! What it does not model: discards and remaps take no time.
+//!
+//! Source: [P] times, dies and superblocks of sheet cvss §4; [C] the order of work, and reclaim at once.
+
+use super::clock::{DIES, ERASE_NS, PROGRAM_NS, sense_ns};
+use super::figures::RETRIES_MAX;
+use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest};
+use flashyard_cache::{Lru, Policy};
+use flashyard_cvfs::MemoryDevice;
+use flashyard_flash::{CommandKind, FlashCommand, Medium, MediumCounters};
+use flashyard_ftl::{Ftl, RemapError};
+use flashyard_nand::WearModel;
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
+
+/// Pages of the published superblock for each of this drive's. Source: [D] 65,536 by 256, as for the pages of the lives.
+const SMALLER: u64 = 256;
+
+/// Measurements at the drive since the last time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DriveWindow {
+    /// Times of read requests at the drive.
+    pub(super) reads: LatencyHistogram,
+    /// Requests that read or write at the drive.
+    pub(super) requests: u64,
+    /// Of these, requests that found a die busy.
+    pub(super) waited: u64,
+    /// Of these, requests that a retry delayed.
+    pub(super) delayed: u64,
+    /// Pages read by retries.
+    pub(super) pages: [u64; RETRIES_MAX + 1],
+    /// Pages that the page cache had.
+    pub(super) hits: u64,
+}
+
+/// Commands that one write makes necessary before its program.
+#[derive(Default)]
+struct Inline {
+    counters: MediumCounters,
+    wear: Option<WearModel>,
+    /// Senses of reads with their retries, programs and erases.
+    reads: VecDeque<u32>,
+    programs: u64,
+    erases: u64,
+    is_timed: bool,
+}
+
+impl Medium for Inline {
+    fn accept(&mut self, command: FlashCommand) {
+        self.accept_alike(command, 1);
+    }
+
+    fn accept_alike(&mut self, command: FlashCommand, count: u64) {
+        self.counters.count_alike(&command, count);
+        match command.kind {
+            CommandKind::Erase => self.erases += count,
+            CommandKind::Program => self.programs += count,
+            CommandKind::Read if self.is_timed => {
+                let retries = self.wear.map_or(0, |wear| wear.retries(u32::from(command.erases), command.reads));
+                self.reads.extend((0..count).map(|_| retries));
+            }
+            CommandKind::Read => {}
+        }
+    }
+
+    fn counters(&self) -> &MediumCounters {
+        &self.counters
+    }
+}
+
+/// One die in time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Die {
+    /// When it has done all that it was given.
+    free_ns: u64,
+    /// When it has done the last read of these that is retried.
+    retried_until_ns: u64,
+}
+
+/// The drive.
+pub(super) struct TimedDrive {
+    data: MemoryDevice,
+    ftl: Ftl,
+    medium: Inline,
+    wear: WearModel,
+    /// Retries of a read in each superblock, as of the last look.
+    retries: Vec<u8>,
+    cached: Option<Lru>,
+    dies: [Die; DIES],
+    /// The caller's time.
+    now_ns: u64,
+    last_done_ns: u64,
+    /// Writes under way, by the time when they are done.
+    under_way: VecDeque<u64>,
+    under_way_most: usize,
+    next_die: usize,
+    window: DriveWindow,
+    is_worn_out: bool,
+}
+
+impl TimedDrive {
+    /// A new drive of `ftl` below a page cache of `cached_pages`, which lets `under_way_most` pages be written at a time.
+    pub(super) fn new(ftl: Ftl, wear: WearModel, remaps: bool, cached_pages: u32, under_way_most: usize) -> Self {
+        let mut data = MemoryDevice::new(ftl.config().logical_slots);
+        data.remaps = remaps;
+        let superblocks = ftl.layout().superblocks as usize;
+        Self {
+            data,
+            ftl,
+            medium: Inline { wear: Some(wear), ..Inline::default() },
+            wear,
+            retries: vec![0; superblocks],
+            cached: (cached_pages > 0).then(|| Lru::new(cached_pages)),
+            dies: [Die::default(); DIES],
+            now_ns: 0,
+            last_done_ns: 0,
+            under_way: VecDeque::new(),
+            under_way_most,
+            next_die: 0,
+            window: DriveWindow::default(),
+            is_worn_out: false,
+        }
+    }
+
+    /// The translation layer.
+    pub(super) fn ftl(&self) -> &Ftl {
+        &self.ftl
+    }
+
+    /// The translation layer, for those who manage capacity and wear.
+    pub(super) fn ftl_mut(&mut self) -> &mut Ftl {
+        &mut self.ftl
+    }
+
+    /// The caller's time, in nanoseconds.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Another caller, or the same one later: its requests come at this time.
+    pub(super) fn set_now_ns(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// Begins to take the time of reclaim and requests, or ends to; nothing is under way then. Returns the time from which on
+    /// all dies are free.
+    pub(super) fn set_timed(&mut self, on: bool) -> u64 {
+        self.medium.is_timed = on;
+        // Work of the time before is done.
+        (self.medium.programs, self.medium.erases) = (0, self.medium.erases % SMALLER);
+        self.medium.reads.clear();
+        let end = self.dies.iter().map(|die| die.free_ns).max().unwrap_or(0).max(self.now_ns);
+        self.under_way.clear();
+        self.now_ns = end;
+        end
+    }
+
+    /// Measurements since the last time.
+    pub(super) fn take_window(&mut self) -> DriveWindow {
+        std::mem::take(&mut self.window)
+    }
+
+    /// Reckons the retries of every superblock.
+    pub(super) fn look(&mut self) {
+        for (number, erases) in (0..).zip(self.ftl.erase_counts()) {
+            let retries = self.wear.retries(erases, self.ftl.reads_of(number));
+            self.retries[number as usize] = retries.min(RETRIES_MAX as u32) as u8;
+        }
+    }
+
+    /// Retries of a read in each superblock, as of the last look.
+    pub(super) fn retries(&self) -> &[u8] {
+        &self.retries
+    }
+
+    /// Whether a write has failed for want of room.
+    pub(super) fn is_worn_out(&self) -> bool {
+        self.is_worn_out
+    }
+
+    fn program(&mut self, block: u32) -> Result<(), VolumeError> {
+        let done = self.ftl.age_write(block, 0, &mut self.medium);
+        self.is_worn_out |= done.is_err();
+        done.map_err(|error| VolumeError::Io(error.to_string()))
+    }
+
+    /// Overwrites a block without time; its contents stay as they are.
+    ///
+    /// Errors: the drive is worn out.
+    pub(super) fn age(&mut self, block: u32) -> Result<(), VolumeError> {
+        self.program(block)
+    }
+
+    /// A command of `ns` on a die, from the caller's time on; whether it found the die busy, and busy with a retry.
+    fn occupy(&mut self, die: usize, ns: u64, is_retried: bool) -> (u64, bool, bool) {
+        let die = &mut self.dies[die % DIES];
+        let (waits, blocked) = (die.free_ns > self.now_ns, die.retried_until_ns > self.now_ns);
+        die.free_ns = die.free_ns.max(self.now_ns) + ns;
+        if is_retried {
+            die.retried_until_ns = die.free_ns;
+        }
+        (die.free_ns, waits, blocked)
+    }
+
+    fn read_block(&mut self, block: u32, seen: &mut Seen) {
+        if let Some(cached) = &mut self.cached {
+            if cached.touch(u64::from(block)).is_some() {
+                self.window.hits += 1;
+                return;
+            }
+            cached.insert(u64::from(block));
+        }
+        let slot = self.ftl.lookup(block);
+        if !slot.is_some() {
+            return;
+        }
+        self.ftl.count_read(slot);
+        let (superblock, within) = self.ftl.layout().split(slot);
+        let retries = self.retries[superblock as usize];
+        self.window.pages[usize::from(retries)] += 1;
+        if self.medium.is_timed {
+            let result = self.occupy(within as usize, sense_ns(u32::from(retries)), retries > 0);
+            seen.add(result, retries > 0);
+        }
+    }
+
+    fn write_block(&mut self, block: u32, seen: &mut Seen) -> Result<(), VolumeError> {
+        if let Some(cached) = &mut self.cached
+            && cached.touch(u64::from(block)).is_none()
+        {
+            cached.insert(u64::from(block));
+        }
+        self.program(block)?;
+        if !self.medium.is_timed {
+            return Ok(());
+        }
+        self.spend_inline();
+        let (_, within) = self.ftl.layout().split(self.ftl.lookup(block));
+        let result = self.occupy(within as usize, PROGRAM_NS, false);
+        seen.add(result, false);
+        self.last_done_ns = self.last_done_ns.max(result.0);
+        self.under_way.push_back(result.0);
+        if self.under_way.len() > self.under_way_most {
+            let first = self.under_way.pop_front().unwrap_or(0);
+            self.now_ns = self.now_ns.max(first);
+        }
+        Ok(())
+    }
+
+    /// Gives reclaim and wear leveling their time; one program is the request's own.
+    fn spend_inline(&mut self) {
+        while let Some(retries) = self.medium.reads.pop_front() {
+            self.next_die = (self.next_die + 1) % DIES;
+            self.occupy(self.next_die, sense_ns(retries), retries > 0);
+        }
+        for _ in 1..self.medium.programs {
+            self.next_die = (self.next_die + 1) % DIES;
+            self.occupy(self.next_die, PROGRAM_NS, false);
+        }
+        self.medium.programs = 0;
+        while self.medium.erases >= SMALLER {
+            self.medium.erases -= SMALLER;
+            for die in 0..DIES {
+                self.occupy(die, ERASE_NS, false);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, request: &VolumeRequest) -> Result<(), VolumeError> {
+        let first = request.first as u32;
+        let mut seen = Seen { done_ns: self.now_ns, ..Seen::default() };
+        let start_ns = self.now_ns;
+        match request.operation {
+            Operation::Read => {
+                for block in first..first + request.count {
+                    self.read_block(block, &mut seen);
+                }
+                if seen.count > 0 {
+                    self.now_ns = seen.done_ns;
+                    self.window.reads.record(SimSpan::from_ns(seen.done_ns - start_ns));
+                }
+            }
+            Operation::Write => {
+                for block in first..first + request.count {
+                    self.write_block(block, &mut seen)?;
+                }
+            }
+            Operation::Flush => self.now_ns = self.now_ns.max(self.last_done_ns),
+            Operation::Trim => {
+                for block in first..first + request.count {
+                    self.ftl.trim(block);
+                }
+            }
+            Operation::Remap => {
+                for offset in 0..request.count {
+                    self.remap(first + offset, request.source as u32 + offset)?;
+                }
+            }
+        }
+        if seen.count > 0 {
+            self.window.requests += 1;
+            self.window.waited += u64::from(seen.waited);
+            self.window.delayed += u64::from(seen.delayed);
+        }
+        Ok(())
+    }
+
+    /// A full log means that the drive copies. Source: [P] sheet cvss §3.2.
+    fn remap(&mut self, to: u32, from: u32) -> Result<(), VolumeError> {
+        match self.ftl.remap(to, from) {
+            Ok(()) | Err(RemapError::Unmapped { .. }) => Ok(()),
+            Err(RemapError::Full { .. }) => {
+                self.ftl.trim(from);
+                self.program(to)
+            }
+            Err(error) => Err(VolumeError::Io(error.to_string())),
+        }
+    }
+}
+
+/// A request at the dies.
+#[derive(Default)]
+struct Seen {
+    done_ns: u64,
+    count: u64,
+    waited: bool,
+    delayed: bool,
+}
+
+impl Seen {
+    fn add(&mut self, (done_ns, waits, blocked): (u64, bool, bool), is_retried: bool) {
+        self.done_ns = self.done_ns.max(done_ns);
+        self.count += 1;
+        self.waited |= waits;
+        self.delayed |= blocked || is_retried;
+    }
+}
+
+impl Volume for TimedDrive {
+    fn info(&self) -> VolumeInfo {
+        self.data.info()
+    }
+
+    fn submit(
+        &mut self,
+        now: SimTime,
+        token: u64,
+        request: &VolumeRequest,
+        payload: Payload,
+    ) -> Result<(), VolumeError> {
+        // Contents first: they check the request.
+        self.data.submit(now, token, request, payload)?;
+        self.carry_out(request)
+    }
+
+    fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        self.data.advance(until, into)
+    }
+}
