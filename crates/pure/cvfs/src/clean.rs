@@ -66,7 +66,7 @@ impl<D: Volume> FileSystem<D> {
             self.discards.asked(now);
         }
         let Some(round) = self.discards.due(now, self.config.discards) else { return Ok(()) };
-        let found = self.discard(COMMANDS_PER_ROUND)?;
+        let found = self.discard(COMMANDS_PER_ROUND, self.config.discard_blocks_min)?;
         self.discards.go_on(now + if found { round.interval } else { round.rest });
         Ok(())
     }
@@ -75,14 +75,14 @@ impl<D: Volume> FileSystem<D> {
     ///
     /// Errors: the device fails.
     pub fn discard_all(&mut self) -> Result<(), FsError> {
-        self.discard(usize::MAX)?;
+        self.discard(usize::MAX, 1)?;
         Ok(())
     }
 
-    fn discard(&mut self, commands: usize) -> Result<bool, FsError> {
+    fn discard(&mut self, commands: usize, least: u32) -> Result<bool, FsError> {
         let mut done = 0;
         while done < commands {
-            let Some((first, end)) = self.discards.take() else { break };
+            let Some((first, end)) = self.discards.take(least) else { break };
             trim(&mut self.device, first, end - first)?;
             self.counters.blocks_discarded += u64::from(end - first);
             done += 1;

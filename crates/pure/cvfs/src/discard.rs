@@ -4,7 +4,7 @@
 //! written again are candidates no longer.
 
 use flashyard_units::{SimSpan, SimTime};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// When free blocks are reported to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,38 +34,54 @@ impl DiscardPolicy {
     pub const IDLE_ONLY: Self = Self::IdleOnly { interval: SimSpan::from_ms(50), quiet: SimSpan::from_ms(5_000) };
 }
 
-/// Disjoint ranges that do not touch, by their first number.
+/// Disjoint ranges that do not touch, by their first number and by their length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Ranges(BTreeMap<u32, u32>);
+struct Ranges {
+    ends: BTreeMap<u32, u32>,
+    /// Length and first number of each, for the longest one.
+    lengths: BTreeSet<(u32, u32)>,
+}
 
 impl Ranges {
     /// Adds `first..end`, which is in none of the ranges.
     fn insert(&mut self, mut first: u32, mut end: u32) {
-        if let Some((&before, _)) = self.0.range(..first).next_back().filter(|&(_, &ends)| ends == first) {
-            self.0.remove(&before);
+        if let Some((&before, _)) = self.ends.range(..first).next_back().filter(|&(_, &ends)| ends == first) {
+            self.take(before);
             first = before;
         }
-        if let Some(after) = self.0.remove(&end) {
+        if let Some(after) = self.take(end) {
             end = after;
         }
-        self.0.insert(first, end);
+        self.put(first, end);
     }
 
     fn remove(&mut self, number: u32) {
-        let Some((&first, &end)) = self.0.range(..=number).next_back().filter(|&(_, &end)| number < end) else {
+        let Some((&first, &end)) = self.ends.range(..=number).next_back().filter(|&(_, &end)| number < end) else {
             return;
         };
-        self.0.remove(&first);
+        self.take(first);
         if first < number {
-            self.0.insert(first, number);
+            self.put(first, number);
         }
         if number + 1 < end {
-            self.0.insert(number + 1, end);
+            self.put(number + 1, end);
         }
     }
 
+    fn put(&mut self, first: u32, end: u32) {
+        self.ends.insert(first, end);
+        self.lengths.insert((end - first, first));
+    }
+
+    /// Takes the range with this first number out; its end.
+    fn take(&mut self, first: u32) -> Option<u32> {
+        let end = self.ends.remove(&first)?;
+        self.lengths.remove(&(end - first, first));
+        Some(end)
+    }
+
     fn count(&self) -> u64 {
-        self.0.iter().map(|(first, end)| u64::from(end - first)).sum()
+        self.ends.iter().map(|(first, end)| u64::from(end - first)).sum()
     }
 }
 
@@ -100,7 +116,7 @@ impl Discards {
 
     /// Makes blocks freed before a durable checkpoint ready for a trim.
     pub(crate) fn commit(&mut self) {
-        for (first, end) in std::mem::take(&mut self.freed).0 {
+        for (first, end) in std::mem::take(&mut self.freed).ends {
             self.ready.insert(first, end);
         }
     }
@@ -129,18 +145,24 @@ impl Discards {
         self.next_round = when;
     }
 
-    /// Takes the first range of candidates: its first block and its end.
-    pub(crate) fn take(&mut self) -> Option<(u32, u32)> {
-        self.ready.0.pop_first()
+    /// Takes the longest range of candidates, the highest one of equals, if it has `least` blocks: its first block and its
+    /// end. Source: [X] F2FS goes from long candidates to short ones.
+    pub(crate) fn take(&mut self, least: u32) -> Option<(u32, u32)> {
+        let &(length, first) = self.ready.lengths.last().filter(|&&(length, _)| length >= least)?;
+        self.ready.take(first);
+        Some((first, first + length))
     }
 
     /// Forgets candidates from a block on: they are beyond the end, and trimmed with it.
     pub(crate) fn forget_from(&mut self, block: u32) {
-        if let Some((&first, &end)) = self.ready.0.range(..block).next_back().filter(|&(_, &end)| end > block) {
-            self.ready.0.insert(first, block);
-            self.ready.0.insert(block, end);
+        let over = self.ready.ends.range(..block).next_back().filter(|&(_, &end)| end > block).map(|(&first, _)| first);
+        if let Some(first) = over {
+            self.ready.take(first);
+            self.ready.put(first, block);
         }
-        self.ready.0.split_off(&block);
+        while let Some((&first, _)) = self.ready.ends.range(block..).next() {
+            self.ready.take(first);
+        }
     }
 }
 
@@ -153,7 +175,7 @@ mod tests {
         #[test]
         fn ranges_are_a_set(numbers in prop::collection::vec((0_u32..40, any::<bool>()), 0..200)) {
             let mut ranges = Ranges::default();
-            let mut set = std::collections::BTreeSet::new();
+            let mut set = BTreeSet::new();
             for (number, add) in numbers {
                 if !add {
                     ranges.remove(number);
@@ -161,12 +183,27 @@ mod tests {
                 } else if set.insert(number) {
                     ranges.insert(number, number + 1);
                 }
-                let held: Vec<u32> = ranges.0.iter().flat_map(|(&first, &end)| first..end).collect();
+                let held: Vec<u32> = ranges.ends.iter().flat_map(|(&first, &end)| first..end).collect();
                 prop_assert_eq!(held, set.iter().copied().collect::<Vec<_>>());
                 prop_assert_eq!(ranges.count(), set.len() as u64);
-                let ends: Vec<u32> = ranges.0.values().copied().collect();
-                prop_assert!(ranges.0.keys().all(|first| !ends.contains(first)), "{:?}", ranges);
+                let ends: Vec<u32> = ranges.ends.values().copied().collect();
+                prop_assert!(ranges.ends.keys().all(|first| !ends.contains(first)), "{:?}", ranges);
+                let lengths: BTreeSet<(u32, u32)> =
+                    ranges.ends.iter().map(|(&first, &end)| (end - first, first)).collect();
+                prop_assert_eq!(&ranges.lengths, &lengths);
             }
         }
+    }
+
+    #[test]
+    fn the_longest_candidate_is_reported_first_and_short_ones_not_at_all() {
+        let mut discards = Discards::default();
+        [3, 10, 11, 12, 20, 21].iter().for_each(|&block| discards.freed(block));
+        assert_eq!(discards.take(1), None, "no checkpoint yet");
+        discards.commit();
+        assert_eq!(discards.take(2), Some((10, 13)));
+        discards.forget_from(21);
+        assert_eq!((discards.take(2), discards.pending()), (None, 2));
+        assert_eq!((discards.take(1), discards.take(1), discards.take(1)), (Some((20, 21)), Some((3, 4)), None));
     }
 }

@@ -39,13 +39,20 @@ pub struct Config {
     pub cleaning: Cleaning,
     /// When free blocks are reported to the device.
     pub discards: DiscardPolicy,
+    /// Blocks that a range must have to be reported, as time passes: at least 1.
+    pub discard_blocks_min: u32,
     /// Pages in memory before they are written: at least 1. [A] 4096, which are 16 MiB.
     pub dirty_pages_max: usize,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { cleaning: Cleaning::CostBenefit, discards: DiscardPolicy::AGGRESSIVE, dirty_pages_max: 4096 }
+        Self {
+            cleaning: Cleaning::CostBenefit,
+            discards: DiscardPolicy::AGGRESSIVE,
+            discard_blocks_min: 1,
+            dirty_pages_max: 4096,
+        }
     }
 }
 

@@ -46,6 +46,7 @@ impl World for CrashWorld {
         let config = Config {
             cleaning: cleaning(case.seed),
             discards: DiscardPolicy::AGGRESSIVE,
+            discard_blocks_min: 1,
             // Small, so that pages are written long before a checkpoint.
             dirty_pages_max: 16,
         };
