@@ -73,6 +73,9 @@ pub enum CvssError {
     /// A program's file operation failed where it must not.
     #[error("a file operation failed: {0}")]
     Program(FilesError),
+    /// A store has lost something.
+    #[error("the store does not find what it wrote: key or file {0}")]
+    Store(u64),
     /// The drive refused a remap that the file system asked for.
     #[error("remapping failed: {0}")]
     Remap(#[from] RemapError),

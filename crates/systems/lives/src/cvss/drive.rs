@@ -3,7 +3,9 @@
 //! 1. A read waits for its dies unless the page cache has it, and its caller waits for the read.
 //! 2. A write goes to the translation layer; reclaim and wear leveling that it makes necessary take the dies' time before
 //!    its programs. There is no buffer in the drive. Its caller waits only when too much is under way, or for a flush.
-//! 3. A request is delayed by a retry when one of its own reads is retried, or when it waits for a die with such a read.
+//! 3. Background work, such as write-back and merges of a store, is issued as time passes, so many commands at a time, behind
+//!    whatever the dies have to do; no caller waits for it.
+//! 4. A request is delayed by a retry when one of its own reads is retried, or when it waits for a die with such a read.
 //!
 //! The drive is the published one in small: as many superblocks, each with a 256th of the pages. An erase is so much shorter in
 //! the mean: each 256th one takes the time of all.
@@ -79,6 +81,18 @@ impl Medium for Inline {
     }
 }
 
+/// Work in the background that no caller waits for.
+#[derive(Clone, Copy, Debug)]
+enum Later {
+    /// A command of this many nanoseconds on a die, and whether it is a retried read.
+    Command { die: usize, ns: u64, is_retried: bool },
+    /// The end of a job.
+    End,
+}
+
+/// Commands of background work that are under way at a time. [A] four on each die
+const LATER_UNDER_WAY: usize = 4 * DIES;
+
 /// One die in time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Die {
@@ -86,6 +100,17 @@ struct Die {
     free_ns: u64,
     /// When it has done the last read of these that is retried.
     retried_until_ns: u64,
+}
+
+impl Die {
+    /// Takes a command that comes at `now`; when it is done.
+    fn take(&mut self, now: u64, ns: u64, is_retried: bool) -> u64 {
+        self.free_ns = self.free_ns.max(now) + ns;
+        if is_retried {
+            self.retried_until_ns = self.free_ns;
+        }
+        self.free_ns
+    }
 }
 
 /// The drive.
@@ -105,6 +130,16 @@ pub(super) struct TimedDrive {
     under_way: VecDeque<u64>,
     under_way_most: usize,
     next_die: usize,
+    /// Reads that each read stands for.
+    read_weight: u32,
+    /// Whether requests are of background work.
+    is_background: bool,
+    later: VecDeque<Later>,
+    later_jobs: usize,
+    /// Background commands under way, by the time when they are done.
+    later_under_way: VecDeque<u64>,
+    /// When the background may issue its next command.
+    later_ns: u64,
     window: DriveWindow,
     is_worn_out: bool,
 }
@@ -128,6 +163,12 @@ impl TimedDrive {
             under_way: VecDeque::new(),
             under_way_most,
             next_die: 0,
+            read_weight: 1,
+            is_background: false,
+            later: VecDeque::new(),
+            later_jobs: 0,
+            later_under_way: VecDeque::new(),
+            later_ns: 0,
             window: DriveWindow::default(),
             is_worn_out: false,
         }
@@ -162,8 +203,77 @@ impl TimedDrive {
         self.medium.reads.clear();
         let end = self.dies.iter().map(|die| die.free_ns).max().unwrap_or(0).max(self.now_ns);
         self.under_way.clear();
+        self.later.clear();
+        self.later_under_way.clear();
+        (self.later_jobs, self.later_ns) = (0, end);
         self.now_ns = end;
         end
+    }
+
+    /// Whether requests from now on are of background work, which is carried out as time passes and no caller waits for.
+    pub(super) fn set_background(&mut self, on: bool) {
+        self.is_background = on;
+    }
+
+    /// Each read from now on stands for so many.
+    pub(super) fn set_read_weight(&mut self, reads: u32) {
+        self.read_weight = reads;
+    }
+
+    /// The requests of background work up to now are one job.
+    pub(super) fn end_job(&mut self) {
+        if self.medium.is_timed {
+            self.later.push_back(Later::End);
+            self.later_jobs += 1;
+        }
+    }
+
+    /// Lets background work go on up to the caller's time.
+    pub(super) fn go_on(&mut self) {
+        while let Some(&later) = self.later.front() {
+            if self.later_under_way.len() >= LATER_UNDER_WAY
+                && let Some(&done) = self.later_under_way.front()
+            {
+                self.later_ns = self.later_ns.max(done);
+            }
+            if self.later_ns > self.now_ns {
+                return;
+            }
+            self.issue_later(later);
+        }
+        self.later_ns = self.later_ns.max(self.now_ns);
+    }
+
+    /// Lets the caller wait until at most `jobs` jobs of background work are left.
+    pub(super) fn wait_for_jobs(&mut self, jobs: usize) {
+        if self.later_jobs <= jobs {
+            return;
+        }
+        while self.later_jobs > jobs
+            && let Some(&later) = self.later.front()
+        {
+            if self.later_under_way.len() >= LATER_UNDER_WAY
+                && let Some(&done) = self.later_under_way.front()
+            {
+                self.later_ns = self.later_ns.max(done);
+            }
+            self.issue_later(later);
+        }
+        self.now_ns = self.now_ns.max(self.later_ns);
+    }
+
+    fn issue_later(&mut self, later: Later) {
+        self.later.pop_front();
+        match later {
+            Later::End => self.later_jobs -= 1,
+            Later::Command { die, ns, is_retried } => {
+                if self.later_under_way.len() >= LATER_UNDER_WAY {
+                    self.later_under_way.pop_front();
+                }
+                let done = self.dies[die % DIES].take(self.later_ns, ns, is_retried);
+                self.later_under_way.push_back(done);
+            }
+        }
     }
 
     /// Measurements since the last time.
@@ -204,13 +314,14 @@ impl TimedDrive {
 
     /// A command of `ns` on a die, from the caller's time on; whether it found the die busy, and busy with a retry.
     fn occupy(&mut self, die: usize, ns: u64, is_retried: bool) -> (u64, bool, bool) {
-        let die = &mut self.dies[die % DIES];
-        let (waits, blocked) = (die.free_ns > self.now_ns, die.retried_until_ns > self.now_ns);
-        die.free_ns = die.free_ns.max(self.now_ns) + ns;
-        if is_retried {
-            die.retried_until_ns = die.free_ns;
+        if self.is_background {
+            self.later.push_back(Later::Command { die, ns, is_retried });
+            return (self.now_ns, false, false);
         }
-        (die.free_ns, waits, blocked)
+        let now = self.now_ns;
+        let die = &mut self.dies[die % DIES];
+        let (waits, blocked) = (die.free_ns > now, die.retried_until_ns > now);
+        (die.take(now, ns, is_retried), waits, blocked)
     }
 
     fn read_block(&mut self, block: u32, seen: &mut Seen) {
@@ -225,13 +336,15 @@ impl TimedDrive {
         if !slot.is_some() {
             return;
         }
-        self.ftl.count_read(slot);
+        self.ftl.count_reads(slot, self.read_weight);
         let (superblock, within) = self.ftl.layout().split(slot);
         let retries = self.retries[superblock as usize];
         self.window.pages[usize::from(retries)] += 1;
         if self.medium.is_timed {
             let result = self.occupy(within as usize, sense_ns(u32::from(retries)), retries > 0);
-            seen.add(result, retries > 0);
+            if !self.is_background {
+                seen.add(result, retries > 0);
+            }
         }
     }
 
@@ -248,6 +361,9 @@ impl TimedDrive {
         self.spend_inline();
         let (_, within) = self.ftl.layout().split(self.ftl.lookup(block));
         let result = self.occupy(within as usize, PROGRAM_NS, false);
+        if self.is_background {
+            return Ok(());
+        }
         seen.add(result, false);
         self.last_done_ns = self.last_done_ns.max(result.0);
         self.under_way.push_back(result.0);
@@ -296,6 +412,7 @@ impl TimedDrive {
                     self.write_block(block, &mut seen)?;
                 }
             }
+            Operation::Flush if self.is_background => {}
             Operation::Flush => self.now_ns = self.now_ns.max(self.last_done_ns),
             Operation::Trim => {
                 for block in first..first + request.count {

@@ -34,9 +34,11 @@ mod host;
 mod life;
 mod load;
 mod manager;
+mod mounted;
 mod operation;
 mod passes;
 mod read_hot;
+mod store;
 mod tree;
 
 pub use autostream::StreamRule;
@@ -52,4 +54,5 @@ pub use host::HostConfig;
 pub use life::CvssLife;
 pub use load::{Load, PageLoad, Separation};
 pub use manager::{Answer, Capacities, Manager, Step};
+pub use store::{MixName, StoreConfig, StoreLife, StoreLoad};
 pub use tree::TreeLoad;

@@ -114,7 +114,7 @@ mod tests {
             (
                 "fan_out = 4 ",
                 "fan_ut = 4 ",
-                "x.toml, line 188: there is no key cvss.tree.trace38.fan_ut; did you mean cvss.tree.trace38.fan_out?",
+                "x.toml, line 201: there is no key cvss.tree.trace38.fan_ut; did you mean cvss.tree.trace38.fan_out?",
             ),
             (
                 "[cvss.device]",

@@ -16,8 +16,8 @@ const TB: f64 = 1e12;
 /// Source: [D] sheet cvss §8.5.
 const DEVICE: &str = "in-place";
 
-/// The file system of the rows of Filebench.
-const CVFS: &str = "cvfs";
+/// The file system of the rows of Filebench and YCSB.
+pub(super) const CVFS: &str = "cvfs";
 
 /// Loads of fio.
 const FIO: [&str; 4] = ["zipf-30", "random-30", "zipf-70", "random-70"];

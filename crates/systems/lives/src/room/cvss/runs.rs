@@ -3,7 +3,7 @@
 use super::section::CvssScenario;
 use crate::cvss::{
     CvssConfig, CvssFigures, CvssLife, CvssSample, Design, DeviceConfig, FilebenchConfig, FilebenchLife, PAGE_BYTES,
-    RAW_PAGES, Separation, StreamRule,
+    RAW_PAGES, Separation, StoreConfig, StoreLife, StreamRule,
 };
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
@@ -34,7 +34,7 @@ pub(crate) struct CvssRun {
     pub(super) separated: bool,
     /// Whether the user gives unused capacity back at once.
     pub(super) gives_back: bool,
-    /// Causes, by their name in the scenario; loads of filebench have CVFS below them, and no other causes.
+    /// Causes, by their name in the scenario; loads of filebench and of stores have CVFS below them, and no other causes.
     pub(super) causes: &'static str,
     /// Work, by its name in the scenario.
     pub(super) load: &'static str,
@@ -141,12 +141,15 @@ impl NamedRun for CvssRun {
             go_on = observer((pages as f64 / most).min(1.0));
             go_on
         };
-        let figures = match base.filebench(self.load) {
-            Some(load) => {
-                let config = FilebenchConfig { device: self.device(base), host: base.host(), load, seed: base.seed };
-                FilebenchLife::new(config).and_then(|mut life| life.live(&mut watch))
-            }
-            None => CvssLife::new(self.config(base)?).and_then(|mut life| life.live(&mut watch)),
+        let (device, host, seed) = (self.device(base), base.host(), base.seed);
+        let figures = if let Some(load) = base.filebench(self.load) {
+            let config = FilebenchConfig { device, host, load, seed };
+            FilebenchLife::new(config).and_then(|mut life| life.live(&mut watch))
+        } else if let Some(load) = base.store(self.load) {
+            let config = StoreConfig { device, host, load, seed };
+            StoreLife::new(config).and_then(|mut life| life.live(&mut watch))
+        } else {
+            CvssLife::new(self.config(base)?).and_then(|mut life| life.live(&mut watch))
         };
         let figures = figures.map_err(ScenarioError::of_world)?;
         Ok(go_on.then(|| record(self.name(), &figures)))

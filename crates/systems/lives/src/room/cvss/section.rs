@@ -1,8 +1,8 @@
 //! The `[cvss]` section of scenarios: the drive, file systems as sets of causes, and loads.
 
 use crate::cvss::{
-    Cleaning, Discards, FileSystem, FileSystemConfig, FilebenchLoad, HostConfig, LOGICAL_PAGES, Load, PAGE_BYTES,
-    PageLoad, Placement, Reuse, TreeLoad,
+    Cleaning, Discards, FileSystem, FileSystemConfig, FilebenchLoad, HostConfig, LOGICAL_PAGES, Load, MixName,
+    PAGE_BYTES, PageLoad, Placement, Reuse, StoreLoad, TreeLoad,
 };
 use flashyard_applications::filebench::PersonalityName;
 use flashyard_describe::{Choice, Policy, RetryName, Scenario, ScenarioError, Section, Size};
@@ -52,6 +52,9 @@ pub(super) struct CvssSection {
     /// Loads of filebench by name, which is that of the personality.
     #[serde(default)]
     filebench: BTreeMap<String, FilebenchSection>,
+    /// Loads of key-value stores by name.
+    #[serde(default)]
+    store: BTreeMap<String, StoreSection>,
     /// Loads of log-structured merge trees by name, none of which is that of an overwriting load.
     #[serde(default)]
     tree: BTreeMap<String, TreeSection>,
@@ -158,6 +161,23 @@ struct FilebenchSection {
     run_ms: u32,
 }
 
+/// A key-value store on CVFS: a merge tree with its log, memtable, levels and filters.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct StoreSection {
+    /// Its clients: ycsb-a or ycsb-f.
+    clients: Choice<MixName>,
+    /// Records of 1,000 bytes.
+    #[schemars(range(min = 1_000_000, max = 60_000_000))]
+    records: u32,
+    /// Data that the drive is asked to write between two timed stretches.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
+    every: Size,
+    /// Length of a timed stretch in virtual time, in milliseconds.
+    #[schemars(range(min = 1, max = 60_000))]
+    run_ms: u32,
+}
+
 /// A log-structured merge tree.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -252,10 +272,14 @@ impl CvssScenario {
     ///
     /// Errors: the load, by its key.
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
-        let CvssSection { overwrites, tree, filebench, .. } = &self.cvss;
-        if let Some(name) = filebench.keys().find(|&name| overwrites.contains_key(name) || tree.contains_key(name)) {
-            let message = "another load has the name, too; give another one".to_owned();
-            return Err(wrong("filebench", name, "data", message));
+        let CvssSection { overwrites, tree, filebench, store, .. } = &self.cvss;
+        let taken = |name: &&String| overwrites.contains_key(*name) || tree.contains_key(*name);
+        let message = || "another load has the name, too; give another one".to_owned();
+        if let Some(name) = filebench.keys().find(taken) {
+            return Err(wrong("filebench", name, "data", message()));
+        }
+        if let Some(name) = store.keys().find(|name| taken(name) || filebench.contains_key(*name)) {
+            return Err(wrong("store", name, "records", message()));
         }
         for (name, section) in overwrites {
             let load = section.load();
@@ -328,6 +352,16 @@ impl CvssScenario {
     /// A load of filebench, if that is its name.
     pub(super) fn filebench(&self, name: &str) -> Option<FilebenchLoad> {
         self.cvss.filebench.get(name).map(FilebenchSection::load)
+    }
+
+    /// A load of a store, if that is its name.
+    pub(super) fn store(&self, name: &str) -> Option<StoreLoad> {
+        self.cvss.store.get(name).map(|section| StoreLoad {
+            mix: section.clients.0,
+            records: section.records.into(),
+            run: SimSpan::from_ms(section.run_ms.into()),
+            every_pages: section.every.0.get() / PAGE_BYTES,
+        })
     }
 
     /// A load by its name.

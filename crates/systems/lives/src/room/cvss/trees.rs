@@ -1,7 +1,7 @@
-//! Numbers of lives under trees: YCSB and the traces, above a file system that wastes the drive's space, and which of
-//! its causes they need.
+//! Numbers of lives under trees: YCSB on CVFS; the traces above a model of a file system that wastes the drive's space, and
+//! which of its causes they need.
 
-use super::numbers::{mean, number, pairs};
+use super::numbers::{CVFS, mean, number, pairs};
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, run};
 use crate::cvss::Design::{self, Artifact, Traditional};
@@ -19,8 +19,8 @@ const FORCED: &str = "scattered-forced";
 /// Sets of causes, each of one step more, and what they are called in ids.
 const CAUSES: [&str; 5] = ["in-place", "log", "log-idle", "scattered-limited", ALL];
 
-/// The loads that the source averages lifetimes over.
-const YCSB: [&str; 2] = ["ycsb-a", "ycsb-f"];
+/// The loads that the source averages lifetimes over: stores on CVFS.
+const STORES: [&str; 2] = ["store-a", "store-f"];
 
 /// The eight traces.
 const TRACES: [&str; 8] =
@@ -67,9 +67,9 @@ fn gains(lives: &[&CapacityRecord]) -> impl Iterator<Item = f64> {
 /// Row 19.
 fn latencies() -> Vec<CapacityNumber> {
     let mut numbers = Vec::new();
-    for (letter, load) in [("a", "ycsb-a"), ("f", "ycsb-f")] {
+    for (letter, load) in [("a", STORES[0]), ("f", STORES[1])] {
         for percent in [4, 6] {
-            let runs = [at(percent, FORCED, load), run(Traditional, ALL, load)];
+            let runs = [at(percent, CVFS, load), run(Traditional, CVFS, load)];
             let id = format!("p99-ycsb-{letter}-{percent}");
             numbers.push(number(&id, runs, latency));
             if (letter, percent) == ("f", 4) {
@@ -86,15 +86,15 @@ fn latency(lives: &[&CapacityRecord]) -> f64 {
     percent_above(mean(lives[0].ratios(lives[1], tail).into_iter()), 1.0)
 }
 
-/// Row 20, and row 20 with fewer causes.
+/// Row 20 on CVFS, and row 20 under sets of causes in place of it.
 fn lifetimes() -> Vec<CapacityNumber> {
     let runs = |percent, causes| [at(percent, causes, "ycsb-a"), run(Traditional, causes, "ycsb-a")];
     let ratio =
         |lives: &[&CapacityRecord]| mean(pairs(lives).map(|(ours, theirs)| ours.written_bytes / theirs.written_bytes));
     // The source averages both loads.
     let both = |percent| {
-        let ours = YCSB.map(|load| at(percent, FORCED, load));
-        [ours, YCSB.map(|load| run(Traditional, ALL, load))].concat()
+        let ours = STORES.map(|load| at(percent, CVFS, load));
+        [ours, STORES.map(|load| run(Traditional, CVFS, load))].concat()
     };
     let mut numbers = vec![
         number("until-death-6", both(6), ratio),
@@ -102,7 +102,7 @@ fn lifetimes() -> Vec<CapacityNumber> {
         number("lifetime-most", both(6), ratio),
         number("lifetime-least", both(4), ratio),
         number("summary-lifetime", both(6), ratio),
-        number("until-death-ratio", [4, 6].map(|percent| YCSB.map(|load| at(percent, FORCED, load))).concat(), ratio),
+        number("until-death-ratio", [4, 6].map(|percent| STORES.map(|load| at(percent, CVFS, load))).concat(), ratio),
     ];
     for causes in CAUSES {
         let id = format!("until-death-6-{causes}");

@@ -1,0 +1,323 @@
+//! A drive with CVFS on it, and the manager between them, while it lives under some program.
+//!
+//! The drive is the published one in small, with pages of 4 KiB: a page of it stands for 1 MiB of the published one's wear.
+//! Per byte all takes the published time, so that a 256th of the time goes by between two moments of a life.
+//!
+//! Source: [P] sheet cvss §3.3 and §3.8; [X] defaults of F2FS for discards.
+
+use super::clock::{DIES, PROGRAM_NS, Timing};
+use super::config::CvssError;
+use super::design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
+use super::drive::TimedDrive;
+use super::figures::{CvssFigures, CvssSample, RETRIES_MAX, percentile_99};
+use super::host::HostConfig;
+use super::manager::{Answer, Capacities, Manager};
+use super::read_hot;
+use flashyard_applications::{CvfsFiles, FilesError};
+use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, FsError, Method};
+use flashyard_ftl::{Ftl, FtlCounters};
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Bytes of the published drive for each of this one.
+pub(super) const SMALLER: u64 = PAGE_BYTES / BLOCK_BYTES as u64;
+
+/// Blocks of a segment of CVFS. [D] 2 MiB of the published file system are 2 of these blocks; CVFS takes no fewer than 8
+const SEGMENT_BLOCKS: u32 = 8;
+
+/// Pages written between two looks at the wear of all superblocks. [A] as in the other lives
+pub(super) const LOOK_PAGES: u64 = 1024;
+
+/// Discards have a round this often. Source: [P] sheet cvss §3.3.
+const ROUND: SimSpan = SimSpan::from_ms(50);
+
+/// Pages that may be programmed for each written before the rest of the capacity is of no use. [A] as in the other lives
+const AMPLIFICATION_MAX: u64 = 20;
+
+/// Pages written before amplification is looked at. [A] once the drive's capacity
+const AMPLIFICATION_OVER: u64 = RAW_PAGES as u64;
+
+/// Why a life has no next step.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The drive or the file system has died.
+    Death(&'static str),
+    Error(CvssError),
+}
+
+impl From<FsError> for Stop {
+    fn from(error: FsError) -> Self {
+        match error {
+            FsError::NoSpace => Self::Death("file system full"),
+            FsError::Device(_) | FsError::Frozen => Self::Death("no room"),
+            other => Self::Error(CvssError::FileSystem(other)),
+        }
+    }
+}
+
+/// A program's work in a timed run.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) operations: u64,
+    pub(super) written_bytes: u64,
+    pub(super) times: LatencyHistogram,
+    pub(super) seconds: f64,
+}
+
+/// The drive, the file system, and their manager.
+pub(super) struct Mounted {
+    pub(super) files: CvfsFiles<TimedDrive>,
+    device: DeviceConfig,
+    manager: Manager,
+    /// Virtual time of discards.
+    now: SimTime,
+    /// Pages programmed whose time has passed.
+    passed: u64,
+    retired: u32,
+    spare: u32,
+    next_look: u64,
+    counted: FtlCounters,
+    /// Counters when amplification was looked at last.
+    judged: FtlCounters,
+    figures: CvssFigures,
+}
+
+impl Mounted {
+    /// A new drive with an empty file system for programs that store up to `pages` pages, `width` files in a directory.
+    ///
+    /// Errors: numbers outside their ranges, programs that store too much.
+    pub(super) fn new(
+        device: DeviceConfig,
+        host: &HostConfig,
+        pages: u32,
+        width: u32,
+        seed: u64,
+    ) -> Result<Self, CvssError> {
+        device.wear.validate()?;
+        let ftl = Ftl::new(&device.geometry(), device.ftl())?;
+        let layout = ftl.layout();
+        let spare = layout.superblocks - device.logical_pages().div_ceil(layout.slots_per_superblock);
+        let cached = (host.memory_bytes / SMALLER / BLOCK_BYTES as u64) as u32;
+        let dirty = ((f64::from(cached) * host.dirty_share) as usize).max(64);
+        let drive = TimedDrive::new(ftl, device.wear, device.design.is_variable(), cached, dirty);
+        let (discards, discard_blocks_min) = discards(device.design);
+        let settings = Config { discards, discard_blocks_min, dirty_pages_max: dirty, ..Config::default() };
+        let format = Format { segment_blocks: SEGMENT_BLOCKS, id: seed };
+        let fs = FileSystem::format(drive, format, settings, 0).map_err(CvssError::FileSystem)?;
+        let usage = fs.usage();
+        if u64::from(pages) > usage.capacity {
+            let kept = usage.blocks - usage.capacity as u32;
+            return Err(CvssError::Load { load: pages, drive: usage.blocks, kept });
+        }
+        let over_provisioning = f64::from(RAW_PAGES) / f64::from(LOGICAL_PAGES) - 1.0;
+        Ok(Self {
+            files: CvfsFiles::new(fs, width),
+            device,
+            manager: Manager::new(over_provisioning, None),
+            now: SimTime::ZERO,
+            passed: 0,
+            retired: 0,
+            spare,
+            next_look: 0,
+            counted: FtlCounters::default(),
+            judged: FtlCounters::default(),
+            figures: CvssFigures::default(),
+        })
+    }
+
+    pub(super) fn drive(&self) -> &TimedDrive {
+        self.files.fs().device()
+    }
+
+    pub(super) fn drive_mut(&mut self) -> &mut TimedDrive {
+        self.files.fs_mut().device_mut()
+    }
+
+    /// Pages that the drive was asked to write.
+    pub(super) fn written(&self) -> u64 {
+        self.drive().ftl().counters().host_slots
+    }
+
+    /// Makes everything durable.
+    pub(super) fn sync(&mut self) -> Result<(), Stop> {
+        Ok(self.files.fs_mut().sync()?)
+    }
+
+    /// Lets the time of all programs since the last time pass for discards, while requests come.
+    pub(super) fn let_pass(&mut self) -> Result<(), Stop> {
+        let programmed = self.drive().ftl().counters().programmed_slots();
+        let pages = programmed - std::mem::replace(&mut self.passed, programmed);
+        let mut left = SimSpan::from_ns(pages * PROGRAM_NS / DIES as u64);
+        while left > SimSpan::ZERO {
+            let part = left.min(ROUND);
+            self.now += part;
+            left = SimSpan::from_ps(left.as_ps() - part.as_ps());
+            self.files.fs_mut().tick(self.now, true)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a timed run; the drive's time then, in nanoseconds.
+    pub(super) fn begin_run(&mut self) -> u64 {
+        self.drive_mut().look();
+        let begin = self.drive_mut().set_timed(true);
+        drop(self.drive_mut().take_window());
+        begin
+    }
+
+    /// Lets the time of a run pass for discards, while requests come.
+    pub(super) fn run_passes(&mut self, span_ns: u64) -> Result<(), Stop> {
+        self.now += SimSpan::from_ns(span_ns);
+        Ok(self.files.fs_mut().tick(self.now, true)?)
+    }
+
+    /// Ends a timed run with a sample of it.
+    pub(super) fn end_run(&mut self, work: &Work) {
+        self.drive_mut().set_timed(false);
+        // The run's time has passed.
+        self.passed = self.drive().ftl().counters().programmed_slots();
+        self.sample(work);
+    }
+
+    /// A file operation failed: the end of a life, or an error.
+    pub(super) fn stop(&self, error: FilesError) -> Stop {
+        match error {
+            FilesError::NoSpace => Stop::Death("file system full"),
+            // CVFS freezes after a failed write, and the drive fails writes when it is worn out.
+            FilesError::Failed(_) if self.drive().is_worn_out() => Stop::Death("no room"),
+            other => Stop::Error(CvssError::Program(other)),
+        }
+    }
+
+    /// Wear and capacity, after some writes; whether blocks of files have moved.
+    #[inline]
+    pub(super) fn after_writes(&mut self) -> Result<bool, Stop> {
+        if self.written() >= self.next_look {
+            self.next_look = self.written() + LOOK_PAGES;
+            self.look()?;
+        }
+        if self.drive().ftl().retired_superblocks() == self.retired {
+            return Ok(false);
+        }
+        self.retired = self.drive().ftl().retired_superblocks();
+        if !self.device.design.is_variable() {
+            return if self.retired >= self.spare { Err(Stop::Death("spare exhausted")) } else { Ok(false) };
+        }
+        let now = self.capacities();
+        let mut moved = false;
+        if let Some(pages) = self.manager.report(now) {
+            moved = self.shrink(pages)?;
+            self.manager.answer(if moved { Answer::Shrunk } else { Answer::Refused });
+        }
+        let degrades = self.manager.degrades(self.capacities());
+        self.drive_mut().ftl_mut().set_degraded(degrades);
+        Ok(moved)
+    }
+
+    /// Steps 4 to 6 of the manager's sequence; whether the file system shrank.
+    fn shrink(&mut self, pages: u32) -> Result<bool, Stop> {
+        match self.files.fs_mut().shrink(pages, Method::Remap) {
+            Ok(shrunk) => {
+                self.figures.remapped_pages.0 += shrunk.blocks_moved;
+                Ok(true)
+            }
+            Err(FsError::NoSpace | FsError::Invalid(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn look(&mut self) -> Result<(), Stop> {
+        let exchanges = self.device.exchanges_read_hot && self.device.design == Design::Artifact;
+        self.drive_mut().look();
+        if self.device.design.is_variable() {
+            let degrades = self.manager.degrades(self.capacities());
+            self.drive_mut().ftl_mut().set_degraded(degrades);
+        }
+        if exchanges && !self.drive().ftl().degraded() {
+            let (retries, in_use) = (self.drive().retries().to_vec(), SUPERBLOCKS - self.retired);
+            let moved = read_hot::exchange(self.drive_mut().ftl_mut(), &retries, in_use);
+            self.figures.exchanged_pages += moved;
+        }
+        let counters = *self.drive().ftl().counters();
+        let since = counters.since(&self.judged);
+        if since.host_slots < AMPLIFICATION_OVER {
+            let most = AMPLIFICATION_MAX * AMPLIFICATION_OVER;
+            return if since.programmed_slots() > most { Err(Stop::Death("thrashing")) } else { Ok(()) };
+        }
+        self.judged = counters;
+        Ok(())
+    }
+
+    fn capacities(&self) -> Capacities {
+        let usage = self.files.fs().usage();
+        let physical = (SUPERBLOCKS - self.retired) * self.drive().ftl().layout().slots_per_superblock;
+        Capacities { physical, used: usage.used as u32, logical: usage.blocks }
+    }
+
+    fn sample(&mut self, work: &Work) {
+        let window = self.drive_mut().take_window();
+        let ftl = self.drive().ftl();
+        let counters = *ftl.counters();
+        let since = counters.since(&self.counted);
+        let total = window.pages.iter().sum::<u64>().max(1) as f64;
+        let retries: u64 = (0..).zip(&window.pages).map(|(retries, &pages)| retries * pages).sum();
+        let usage = self.files.fs().usage();
+        let kept = (0..usage.blocks).filter(|&block| ftl.lookup(block).is_some()).count() as f64;
+        let worn = self.drive().retries();
+        let in_state = |state: usize| worn.iter().filter(|&&retries| usize::from(retries) == state).count();
+        let in_one_state = (0..=RETRIES_MAX).map(in_state).max().unwrap_or(0);
+        let share = |count: u64| count as f64 / window.requests.max(1) as f64;
+        let has_reads = window.reads.count() > 0;
+        let sample = CvssSample {
+            load_pages: counters.host_slots,
+            timing: Timing {
+                requests_per_second: work.operations as f64 / work.seconds,
+                written_bytes_per_second: work.written_bytes as f64 / work.seconds,
+                read_p99_us: if has_reads { window.reads.percentile_us(0.99) } else { 0.0 },
+                read_mean_us: if has_reads { window.reads.mean_us() } else { 0.0 },
+                waited: share(window.waited),
+                operation_mean_us: work.times.mean_us(),
+                delayed: Some(share(window.delayed)),
+            },
+            retries_mean: retries as f64 / total,
+            retried: 1.0 - window.pages[0] as f64 / total,
+            retries_p99: percentile_99(&window.pages),
+            amplification: since.write_amplification(),
+            retired: self.retired,
+            logical_pages: usage.blocks,
+            degraded: ftl.degraded(),
+            in_one_state: in_one_state as f64 / f64::from(SUPERBLOCKS),
+            misjudged: (kept - usage.used as f64) / f64::from(usage.blocks),
+        };
+        self.counted = counters;
+        self.figures.samples.push(sample);
+        for (sum, count) in self.figures.reads.iter_mut().zip(window.pages) {
+            *sum += count;
+        }
+    }
+
+    /// Figures of a life that has ended so.
+    pub(super) fn figures(&self, death: Option<&'static str>) -> CvssFigures {
+        let counters = self.drive().ftl().counters();
+        CvssFigures {
+            death,
+            load_pages: counters.host_slots,
+            host_pages: counters.host_slots,
+            programmed_pages: counters.programmed_slots() + self.figures.exchanged_pages,
+            reductions: self.manager.reductions(),
+            erases_mean: self.drive().ftl().erase_counts().map(f64::from).sum::<f64>() / f64::from(SUPERBLOCKS),
+            ..self.figures.clone()
+        }
+    }
+}
+
+/// Discards of the file system above a design, and blocks of the shortest: forced ones above a variable drive, and otherwise
+/// those of an idle one. Source: [P] sheet cvss §3.3, both have a round each 50 ms; [C] 32 KiB; [X] F2FS counts as idle after
+/// 5 s without a request, and takes 64 KiB.
+///
+/// A 256th of the data is written between two moments: the published 10 s between two looks that find nothing would be 256
+/// times as much of a life here, and are less than a round.
+fn discards(design: Design) -> (DiscardPolicy, u32) {
+    let forced = DiscardPolicy::Aggressive { interval: ROUND, rest: ROUND };
+    if design.is_variable() { (forced, 8) } else { (DiscardPolicy::IDLE_ONLY, 16) }
+}

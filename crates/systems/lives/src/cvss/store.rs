@@ -1,0 +1,239 @@
+//! Lives under a key-value store: a merge tree on CVFS, with YCSB's clients, from new to dead.
+//!
+//! 1. All records are loaded first, in an order that is none.
+//! 2. Requests follow each other without time; a stretch of them is timed now and then: one client waits for each of its reads,
+//!    while the tree's flushes and merges and the log's pages go to the drive in the background.
+//! 3. When more flushes with their merges are under way than the tree allows files in level 0, the client waits.
+//!
+//! Without time only each fourth read is carried out, and counted as four.
+//!
+//! Sizes of the tree are RocksDB's by 256, as those of the drive: levels have as many files as the published ones.
+//!
+//! Source: [P] sheet cvss §6 for the data; [X] defaults of RocksDB and YCSB.
+
+use super::config::CvssError;
+use super::design::DeviceConfig;
+use super::figures::CvssFigures;
+use super::host::HostConfig;
+use super::mounted::{LOOK_PAGES, Mounted, SMALLER, Stop, Work};
+use flashyard_applications::lsm::{Clients, Lsm, LsmConfig, LsmError, Mix, Request};
+use flashyard_cvfs::BLOCK_BYTES;
+use flashyard_units::{Named, SimSpan};
+
+/// Bytes of a record with its key. Source: [P] ten fields of 100 bytes; [D] with key and header four fill a block
+const RECORD_BYTES: u32 = 1024;
+
+/// Flushes with their merges that may be under way before the client waits. Source: [X] RocksDB slows writes down at 20 files
+/// of level 0, 16 above those that begin a merge
+const JOBS_MAX: usize = 16;
+
+/// Reads that one read without time stands for. [A]
+const READS_EACH: u32 = 4;
+
+/// Discards are looked at this often in a run, in nanoseconds.
+const LOOK_NS: u64 = 1_000_000;
+
+/// Files in a directory: those of a store lie in one.
+const WIDTH: u32 = 1_000_000;
+
+/// Clients of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MixName {
+    /// YCSB's workload A.
+    YcsbA,
+    /// YCSB's workload F.
+    YcsbF,
+}
+
+impl Named for MixName {
+    const ALL: &'static [Self] = &[Self::YcsbA, Self::YcsbF];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::YcsbA => "ycsb-a",
+            Self::YcsbF => "ycsb-f",
+        }
+    }
+}
+
+/// A load of a store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoreLoad {
+    /// Its clients.
+    pub mix: MixName,
+    /// Records of the published data set.
+    pub records: u64,
+    /// Length of a timed stretch in virtual time.
+    pub run: SimSpan,
+    /// Pages that the drive is asked to write between two timed stretches, at least 1.
+    pub every_pages: u64,
+}
+
+/// Parameters of a life.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StoreConfig {
+    /// The drive; not one with parity, whose superblocks are smaller.
+    pub device: DeviceConfig,
+    /// The host.
+    pub host: HostConfig,
+    /// The work.
+    pub load: StoreLoad,
+    /// Seed of the requests.
+    pub seed: u64,
+}
+
+/// A life under way.
+pub struct StoreLife {
+    config: StoreConfig,
+    mounted: Mounted,
+    tree: Lsm,
+    clients: Clients,
+    keys: u64,
+    reads_left_out: u32,
+}
+
+impl StoreLife {
+    /// A new drive with an empty store.
+    ///
+    /// Errors: numbers outside their ranges, a store that does not fit.
+    pub fn new(config: StoreConfig) -> Result<Self, CvssError> {
+        let StoreConfig { device, host, load, seed } = config;
+        let keys = (load.records / SMALLER).max(1);
+        let mix = match load.mix {
+            MixName::YcsbA => Mix::ycsb_a(keys),
+            MixName::YcsbF => Mix::ycsb_f(keys),
+        };
+        // The levels above the last one are a ninth of it, and a merge has its input and output at once.
+        let pages = keys * u64::from(RECORD_BYTES) / BLOCK_BYTES as u64 * 5 / 4;
+        let pages = u32::try_from(pages).unwrap_or(u32::MAX);
+        Ok(Self {
+            mounted: Mounted::new(device, &host, pages, WIDTH, seed)?,
+            tree: Lsm::new(LsmConfig::scaled(SMALLER, RECORD_BYTES), 0),
+            clients: Clients::new(mix, seed),
+            keys,
+            reads_left_out: 0,
+            config,
+        })
+    }
+
+    /// Continues to death, or until `observer`, which is called with the pages written, returns false.
+    ///
+    /// Errors: a file system that refuses what it must not, a store that does not find its records.
+    pub fn live(&mut self, observer: &mut dyn FnMut(u64) -> bool) -> Result<CvssFigures, CvssError> {
+        let mut death = None;
+        let mut done = self.fill();
+        loop {
+            match done {
+                Ok(()) => {}
+                Err(Stop::Death(cause)) => death = Some(cause),
+                Err(Stop::Error(error)) => return Err(error),
+            }
+            if death.is_some() || !observer(self.mounted.written()) {
+                return Ok(self.mounted.figures(death));
+            }
+            done = self.measure().and_then(|()| self.go_on());
+        }
+    }
+
+    fn fill(&mut self) -> Result<(), Stop> {
+        for number in 0..self.keys {
+            let key = self.clients.key(number);
+            self.put(key)?;
+        }
+        Ok(())
+    }
+
+    /// A timed stretch, and a sample of it.
+    fn measure(&mut self) -> Result<(), Stop> {
+        let begin = self.mounted.begin_run();
+        let request_ns = (self.config.host.request_us * 1000.0) as u64;
+        let (mut now, mut passed) = (begin, begin);
+        let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
+        while now < begin + self.config.load.run.as_ns() {
+            self.mounted.drive_mut().set_now_ns(now);
+            self.mounted.drive_mut().go_on();
+            let (reads, writes) = match self.clients.next_request() {
+                Request::Get(key) => (Some(key), None),
+                Request::Put(key) => (None, Some(key)),
+                Request::Change(key) => (Some(key), Some(key)),
+            };
+            if let Some(key) = reads {
+                self.get(key)?;
+            }
+            if let Some(key) = writes {
+                self.put(key)?;
+                self.mounted.drive_mut().wait_for_jobs(JOBS_MAX);
+                work.written_bytes += u64::from(RECORD_BYTES);
+            }
+            let next = self.mounted.drive().now_ns() + request_ns;
+            work.operations += 1;
+            work.times.record(SimSpan::from_ns(next - now));
+            now = next;
+            if now >= passed + LOOK_NS {
+                self.mounted.run_passes(now - passed)?;
+                passed = now;
+            }
+        }
+        self.mounted.end_run(&work);
+        Ok(())
+    }
+
+    /// Requests without time, until the next stretch.
+    fn go_on(&mut self) -> Result<(), Stop> {
+        let until = self.mounted.written() + self.config.load.every_pages;
+        let mut next_look = 0;
+        while self.mounted.written() < until {
+            match self.clients.next_request() {
+                Request::Get(key) => self.get_some(key)?,
+                Request::Put(key) => self.put(key)?,
+                Request::Change(key) => {
+                    self.get_some(key)?;
+                    self.put(key)?;
+                }
+            }
+            if self.mounted.written() >= next_look {
+                next_look = self.mounted.written() + LOOK_PAGES;
+                self.mounted.let_pass()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn get_some(&mut self, key: u64) -> Result<(), Stop> {
+        self.reads_left_out += 1;
+        if self.reads_left_out < READS_EACH {
+            return Ok(());
+        }
+        self.reads_left_out = 0;
+        self.mounted.drive_mut().set_read_weight(READS_EACH);
+        let found = self.get(key);
+        self.mounted.drive_mut().set_read_weight(1);
+        found
+    }
+
+    fn get(&mut self, key: u64) -> Result<(), Stop> {
+        let found = self.tree.get(&mut self.mounted.files, key).map_err(|error| self.stop(error))?;
+        // All keys were loaded.
+        if found.is_none() { Err(Stop::Error(CvssError::Store(key))) } else { Ok(()) }
+    }
+
+    fn put(&mut self, key: u64) -> Result<(), Stop> {
+        let flushes = self.tree.counters().flushes;
+        self.mounted.drive_mut().set_background(true);
+        let done = self.tree.put(&mut self.mounted.files, key);
+        self.mounted.drive_mut().set_background(false);
+        done.map_err(|error| self.stop(error))?;
+        if self.tree.counters().flushes > flushes {
+            self.mounted.drive_mut().end_job();
+        }
+        self.mounted.after_writes()?;
+        Ok(())
+    }
+
+    fn stop(&self, error: LsmError) -> Stop {
+        match error {
+            LsmError::Files(error) => self.mounted.stop(error),
+            LsmError::Damaged(file) => Stop::Error(CvssError::Store(file.into())),
+        }
+    }
+}
