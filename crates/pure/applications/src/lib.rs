@@ -1,6 +1,6 @@
 //! Programs above file systems: filebench's personalities, and a log-structured merge tree with its clients.
 //!
-//! What it models: the file operations of three published personalities of filebench ([`filebench`]), and a key-value store
+//! What it models: the file operations of four published personalities of filebench ([`filebench`]), and a key-value store
 //! with a log, a memtable, levels, filters and compaction ([`lsm`]). Both work on [`Files`], numbered files of any file
 //! system; [`CvfsFiles`] are those of CVFS.
 //! The path of one operation: the owner picks a thread, the program does the thread's next operation on the files, the file

@@ -139,3 +139,11 @@ fn the_same_seed_gives_the_same_requests() {
     assert_eq!(traffic(1), traffic(1));
     assert_ne!(traffic(1), traffic(2));
 }
+
+#[test]
+fn a_web_server_reads_ten_pages_for_a_line_of_its_log() {
+    let (read, written) = run(PersonalityName::Webserver, 300, 16_000, 31_000);
+    // Ten pages of 16 KiB for 8 KiB in the mean.
+    let ratio = read as f64 / written as f64;
+    assert!((15.0..25.0).contains(&ratio), "{ratio}");
+}

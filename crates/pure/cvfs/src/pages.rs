@@ -14,6 +14,11 @@ const PAGE: u64 = BLOCK_BYTES as u64;
 /// Pages that one call of `prepare` admits.
 const PAGES_AT_ONCE: u64 = 64;
 
+/// A block of these bytes, one block of them.
+fn block_from(bytes: &[u8]) -> Box<Block> {
+    Box::<[u8]>::from(bytes).try_into().expect("a whole page is a block")
+}
+
 impl<D: Volume> FileSystem<D> {
     /// Reads bytes of a file or symbolic link into `buffer`; returns their number. Holes read as zeros.
     ///
@@ -116,8 +121,13 @@ impl<D: Volume> FileSystem<D> {
             let from = offset.max(page * PAGE);
             let upto = end.min((page + 1) * PAGE);
             let part = &bytes[(from - offset) as usize..(upto - offset) as usize];
-            let whole = if part.len() == BLOCK_BYTES { zeros() } else { self.page(ino, page)? };
-            let held = self.put_page(ino, page, whole)?;
+            if part.len() == BLOCK_BYTES {
+                self.put_page(ino, page, block_from(part))?;
+                continue;
+            }
+            // A page in memory is changed where it is.
+            let before = if self.pages.holds(ino, page) { None } else { Some(self.page(ino, page)?) };
+            let held = self.keep_page(ino, page, before)?;
             held[(from % PAGE) as usize..][..part.len()].copy_from_slice(part);
         }
         Ok(())
@@ -141,6 +151,11 @@ impl<D: Volume> FileSystem<D> {
 
     /// Puts a page into memory, to be written later. Space must be prepared.
     pub(crate) fn put_page(&mut self, ino: u32, page: u64, bytes: Box<Block>) -> Result<&mut Block, FsError> {
+        self.keep_page(ino, page, Some(bytes))
+    }
+
+    /// Puts a page into memory, or keeps the one that is there, to be written later. Space must be prepared.
+    fn keep_page(&mut self, ino: u32, page: u64, bytes: Option<Box<Block>>) -> Result<&mut Block, FsError> {
         let (nid, slot) = self.make_slot(ino, page)?;
         let pointer = &mut self.node_mut(nid)?.pointers[slot];
         let before = *pointer;
@@ -156,10 +171,15 @@ impl<D: Volume> FileSystem<D> {
             Entry::Occupied(held) => {
                 self.counters.pages_absorbed += 1;
                 let held = held.into_mut();
-                held.bytes = bytes;
+                if let Some(bytes) = bytes {
+                    held.bytes = bytes;
+                }
                 Ok(&mut held.bytes)
             }
-            Entry::Vacant(place) => Ok(&mut place.insert(Page { bytes, log }).bytes),
+            Entry::Vacant(place) => {
+                let bytes = bytes.unwrap_or_else(zeros);
+                Ok(&mut place.insert(Page { bytes, log }).bytes)
+            }
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! Bytes tell their file, how often it was made, and their place, so that a mix-up is found by comparing contents.
 //!
-//! Source: [C] the files `fileserver.f`, `netsfs.f` and `varmail.f` of filebench 1.5; [X] how it chooses files.
+//! Source: [C] the files `fileserver.f`, `netsfs.f`, `varmail.f` and `webserver.f` of filebench 1.5; [X] how it chooses files.
 
 mod fileset;
 mod personality;

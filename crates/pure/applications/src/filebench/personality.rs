@@ -1,6 +1,6 @@
-//! The three personalities.
+//! The personalities.
 
-use super::step::Step::{self, Append, Close, Create, Delete, Fsync, Open, Read, Stat, Write};
+use super::step::Step::{self, Append, Close, Create, Delete, Fsync, Log, Open, Read, Stat, Write};
 use crate::distribution::{Table, gamma, tabular};
 use flashyard_kernel::Rng;
 use flashyard_units::Named;
@@ -20,16 +20,19 @@ pub enum PersonalityName {
     Netsfs,
     /// A mail server: mail is made, read and made durable.
     Varmail,
+    /// A web server: pages are read whole, and a log grows.
+    Webserver,
 }
 
 impl Named for PersonalityName {
-    const ALL: &'static [Self] = &[Self::Fileserver, Self::Netsfs, Self::Varmail];
+    const ALL: &'static [Self] = &[Self::Fileserver, Self::Netsfs, Self::Varmail, Self::Webserver];
 
     fn name(self) -> &'static str {
         match self {
             Self::Fileserver => "fileserver",
             Self::Netsfs => "netsfs",
             Self::Varmail => "varmail",
+            Self::Webserver => "webserver",
         }
     }
 }
@@ -118,6 +121,9 @@ const VARMAIL: &[Phase] = &[
     (&[Open(0), Read(0), Append(0), Fsync(0), Close(0), Open(0), Read(0), Close(0)], 1),
 ];
 
+/// [C] webserver: ten pages for a line of the log, which is the first file here.
+const WEBSERVER: &[Phase] = &[(&[Open(0), Read(0), Close(0)], 10), (&[Log], 1)];
+
 /// [C] netsfs: a launch, rewrites under another name, appends and a look.
 const NETSFS: &[Phase] = &[
     (&[Open(2), Read(2), Open(3), Read(3), Close(2), Open(4), Read(4), Close(3), Close(4)], 1),
@@ -168,6 +174,19 @@ impl Personality {
                 choice: Choice::Gamma(0.1), // [C] a gamma of 100 thousandths
                 call_bytes: 8 << 10,        // [C] reads are of 8 KiB in 85 of 100 cases
                 phases: NETSFS,
+            },
+            PersonalityName::Webserver => Self {
+                name,
+                entries: 1000,                  // [C]
+                threads: 100,                   // [C]
+                preallocated_percent: 100,      // [C]
+                rounds_per_second: None,        // [C]
+                directory_width: 20,            // [C]
+                sizes: Sizes::Gamma(16 << 10),  // [C]
+                appends: Sizes::UpTo(16 << 10), // [C]
+                choice: Choice::InTurn,
+                call_bytes: CALL_BYTES,
+                phases: WEBSERVER,
             },
             PersonalityName::Varmail => Self {
                 name,

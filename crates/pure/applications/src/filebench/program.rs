@@ -39,6 +39,8 @@ pub struct Program {
     turns: [u32; 3],
     rng: Rng,
     buffer: Vec<u8>,
+    /// Bytes of the log.
+    log_bytes: u64,
 }
 
 /// Bytes of a file made for the `made`th time, from `offset` on.
@@ -63,7 +65,16 @@ impl Program {
         let fileset = Fileset::new(&personality, entries, &mut rng);
         let thread = Thread { next: 0, held: [None; HELD], turn: 0 };
         let threads = vec![thread; personality.threads as usize];
-        Self { personality, steps: personality.steps(), fileset, threads, turns: [0; 3], rng, buffer: Vec::new() }
+        Self {
+            personality,
+            steps: personality.steps(),
+            fileset,
+            threads,
+            turns: [0; 3],
+            rng,
+            buffer: Vec::new(),
+            log_bytes: 0,
+        }
     }
 
     /// The personality.
@@ -107,6 +118,9 @@ impl Program {
             (thread.next, thread.turn) = (0, 0);
         }
         self.turns = [0; 3];
+        if std::mem::take(&mut self.log_bytes) > 0 {
+            files.delete(self.fileset.entries())?;
+        }
         let there: Vec<u32> = self.fileset.idle().collect();
         for number in there {
             files.delete(number)?;
@@ -189,6 +203,18 @@ impl Program {
                 self.turns[1] = number + 1;
                 files.delete(number)?;
                 self.fileset.lose(number);
+            }
+            Step::Log => {
+                let log = self.fileset.entries();
+                if self.log_bytes == 0 {
+                    files.create(log)?;
+                }
+                let size = self.personality.appends.draw(&mut self.rng);
+                self.buffer.clear();
+                self.buffer.resize(size as usize, 0);
+                files.write(log, self.log_bytes, &self.buffer)?;
+                self.log_bytes += size;
+                bytes.1 = size;
             }
             Step::Stat => {
                 let Some(number) = self.fileset.look(self.turns[2], &mut self.rng) else { return Ok(None) };

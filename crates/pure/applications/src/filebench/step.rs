@@ -21,4 +21,6 @@ pub enum Step {
     Delete(Option<u8>),
     /// Looks at the next file.
     Stat,
+    /// Appends to the log, a file of its own that all threads share.
+    Log,
 }

@@ -22,11 +22,13 @@ pub(crate) fn encode(key: u64, version: u64, into: &mut [u8]) {
     }
 }
 
-/// Key and version of a record's bytes; `None` when the value is not theirs.
+/// Key and version of a record's bytes; `None` when its value does not begin and end as theirs.
 pub(crate) fn decode(bytes: &[u8]) -> Option<(u64, u64)> {
     let word = |at: usize| bytes.get(at..at + 8)?.try_into().ok().map(u64::from_le_bytes);
     let (key, version) = (word(0)?, word(8)?);
-    let expected = scramble(key ^ scramble(version)).to_le_bytes();
-    let mut parts = bytes[HEADER..].chunks(8);
-    parts.all(|part| part == &expected[..part.len()]).then_some((key, version))
+    let expected = scramble(key ^ scramble(version));
+    let value = &bytes[HEADER..];
+    let last = value.len().checked_sub(1)? / 8 * 8;
+    let is_whole = word(HEADER)? == expected && value[last..] == expected.to_le_bytes()[..value.len() - last];
+    is_whole.then_some((key, version))
 }

@@ -16,7 +16,7 @@ use super::config::CvssError;
 use super::design::DeviceConfig;
 use super::figures::CvssFigures;
 use super::host::HostConfig;
-use super::mounted::{LOOK_PAGES, Mounted, Stop, Work};
+use super::mounted::{Discarding, LOOK_PAGES, Mounted, ROUND, Stop, Work};
 use flashyard_applications::filebench::{Personality, PersonalityName, Program, Step};
 use flashyard_cvfs::blocks_of_file;
 use flashyard_kernel::Rng;
@@ -73,8 +73,9 @@ impl FilebenchLife {
     pub fn new(config: FilebenchConfig) -> Result<Self, CvssError> {
         let FilebenchConfig { device, host, load, seed } = config;
         let personality = Personality::of(load.name);
+        let discarding = Discarding { round: ROUND, smaller_files: 1 };
         Ok(Self {
-            mounted: Mounted::new(device, &host, load.pages, personality.directory_width, seed)?,
+            mounted: Mounted::new(device, &host, load.pages, personality.directory_width, discarding, seed)?,
             program: Program::new(personality, entries(&personality, load.pages, seed), seed),
             rng: Rng::named(seed, "cvss.ageing"),
             blocks: Vec::new(),

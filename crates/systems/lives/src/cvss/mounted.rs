@@ -29,7 +29,7 @@ const SEGMENT_BLOCKS: u32 = 8;
 pub(super) const LOOK_PAGES: u64 = 1024;
 
 /// Discards have a round this often. Source: [P] sheet cvss §3.3.
-const ROUND: SimSpan = SimSpan::from_ms(50);
+pub(super) const ROUND: SimSpan = SimSpan::from_ms(50);
 
 /// Pages that may be programmed for each written before the rest of the capacity is of no use. [A] as in the other lives
 const AMPLIFICATION_MAX: u64 = 20;
@@ -55,6 +55,15 @@ impl From<FsError> for Stop {
     }
 }
 
+/// Discards of a program's files.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Discarding {
+    /// Between rounds of forced ones.
+    pub(super) round: SimSpan,
+    /// Ratio of the sizes of the published program's files to those here: 1 where they are the same.
+    pub(super) smaller_files: u32,
+}
+
 /// A program's work in a timed run.
 #[derive(Default)]
 pub(super) struct Work {
@@ -68,6 +77,7 @@ pub(super) struct Work {
 pub(super) struct Mounted {
     pub(super) files: CvfsFiles<TimedDrive>,
     device: DeviceConfig,
+    discarding: Discarding,
     manager: Manager,
     /// Virtual time of discards.
     now: SimTime,
@@ -91,6 +101,7 @@ impl Mounted {
         host: &HostConfig,
         pages: u32,
         width: u32,
+        discarding: Discarding,
         seed: u64,
     ) -> Result<Self, CvssError> {
         device.wear.validate()?;
@@ -100,7 +111,7 @@ impl Mounted {
         let cached = (host.memory_bytes / SMALLER / BLOCK_BYTES as u64) as u32;
         let dirty = ((f64::from(cached) * host.dirty_share) as usize).max(64);
         let drive = TimedDrive::new(ftl, device.wear, device.design.is_variable(), cached, dirty);
-        let (discards, discard_blocks_min) = discards(device.design);
+        let (discards, discard_blocks_min) = discards(device.design, discarding);
         let settings = Config { discards, discard_blocks_min, dirty_pages_max: dirty, ..Config::default() };
         let format = Format { segment_blocks: SEGMENT_BLOCKS, id: seed };
         let fs = FileSystem::format(drive, format, settings, 0).map_err(CvssError::FileSystem)?;
@@ -113,6 +124,7 @@ impl Mounted {
         Ok(Self {
             files: CvfsFiles::new(fs, width),
             device,
+            discarding,
             manager: Manager::new(over_provisioning, None),
             now: SimTime::ZERO,
             passed: 0,
@@ -149,7 +161,7 @@ impl Mounted {
         let pages = programmed - std::mem::replace(&mut self.passed, programmed);
         let mut left = SimSpan::from_ns(pages * PROGRAM_NS / DIES as u64);
         while left > SimSpan::ZERO {
-            let part = left.min(ROUND);
+            let part = left.min(self.discarding.round);
             self.now += part;
             left = SimSpan::from_ps(left.as_ps() - part.as_ps());
             self.files.fs_mut().tick(self.now, true)?;
@@ -317,7 +329,9 @@ impl Mounted {
 ///
 /// A 256th of the data is written between two moments: the published 10 s between two looks that find nothing would be 256
 /// times as much of a life here, and are less than a round.
-fn discards(design: Design) -> (DiscardPolicy, u32) {
-    let forced = DiscardPolicy::Aggressive { interval: ROUND, rest: ROUND };
-    if design.is_variable() { (forced, 8) } else { (DiscardPolicy::IDLE_ONLY, 16) }
+fn discards(design: Design, discarding: Discarding) -> (DiscardPolicy, u32) {
+    let Discarding { round, smaller_files } = discarding;
+    let least = |blocks: u32| (blocks / smaller_files).max(1);
+    let forced = DiscardPolicy::Aggressive { interval: round, rest: round };
+    if design.is_variable() { (forced, least(8)) } else { (DiscardPolicy::IDLE_ONLY, least(16)) }
 }
