@@ -91,7 +91,11 @@ ecc_bits = 50
 retries = "halving"
 requirement = 0.8
 give_back_to = 1.25
+exchange_read_hot = true
 weights = [0.4, 0.3, 0.3]
+[cvss.host]
+dirty_share = 0.1
+request_us = 5.0
 [cvss.file_system.one]
 placement = "log"
 discards = "idle"
