@@ -13,6 +13,9 @@ use flashyard_units::{SimSpan, SimTime};
 /// Bytes of a cached page: a slot of the translation layer.
 pub const PAGE_BYTES: u64 = 4096;
 
+/// Pages among which a walk is recognized by the one before. [A] as many as functions of a program
+const RECENT: usize = 64;
+
 /// Parameters of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EndpointConfig {
@@ -30,7 +33,8 @@ pub struct EndpointConfig {
     pub reads_annotations: bool,
     /// One in so many pages is kept for data that is not announced as worth keeping, where annotations are read.
     pub unannounced_part: u32,
-    /// Pages that are fetched after one that a bufferable load missed.
+    /// Pages that are fetched after one that a bufferable load missed, where the page before it was among the last 64 pages: the
+    /// load is part of a walk.
     pub prefetch_pages: u32,
     /// How long a deterministic request keeps internal work away.
     pub guard: SimSpan,
@@ -99,6 +103,9 @@ pub struct Endpoint {
     kept: Box<dyn Policy + Send>,
     passing: Option<Box<dyn Policy + Send>>,
     pages: Vec<Page>,
+    /// Pages that were asked for last, and the place of the next one.
+    recent: [u32; RECENT],
+    next_recent: usize,
     medium: Medium,
     counters: EndpointCounters,
 }
@@ -124,6 +131,8 @@ impl Endpoint {
             kept: config.policy.cache(pages - passing),
             passing: (passing > 0).then(|| config.policy.cache(passing)),
             pages: vec![Page::default(); pages as usize],
+            recent: [u32::MAX; RECENT],
+            next_recent: 0,
             medium: Medium::new(&config.medium)?,
             counters: EndpointCounters::default(),
         })
@@ -264,7 +273,7 @@ impl Endpoint {
             let (_, accepted) = self.insert(at, page, part, arrives);
             done = done.max(accepted);
         }
-        if bufferable {
+        if bufferable && page.checked_sub(1).is_some_and(|before| self.recent.contains(&before)) {
             for ahead in 1..=self.config.prefetch_pages {
                 let next = (page + ahead) % self.medium.pages();
                 if self.slot_of(next).is_none() {
@@ -322,10 +331,16 @@ impl Device for Endpoint {
             self.medium.guard(at + self.config.guard);
         }
         let page = self.page_of(access.address);
-        match access.operation {
+        let served = match access.operation {
             Transaction::Load => self.load(at, page, access),
             Transaction::Store | Transaction::Atomic => self.store(at, page, access),
+        };
+        let last = (self.next_recent + RECENT - 1) % RECENT;
+        if self.config.reads_annotations && self.recent[last] != page {
+            self.recent[self.next_recent] = page;
+            self.next_recent = (self.next_recent + 1) % RECENT;
         }
+        served
     }
 }
 
@@ -413,10 +428,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bufferable_miss_brings_the_pages_after_it() {
+    fn a_bufferable_miss_of_a_walk_brings_the_pages_after_it() {
         let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
-        endpoint.serve(AT(0), &access(Transaction::Load, 7, KEPT));
-        let served = endpoint.serve(AT(4000), &access(Transaction::Load, 9, KEPT));
+        for (us, page) in [(0, 7), (10, 20), (20, 500)] {
+            assert!(endpoint.serve(AT(1000 * us), &access(Transaction::Load, page, KEPT)).from_medium);
+        }
+        assert_eq!(endpoint.counters().prefetched, 0, "they are no walk");
+        endpoint.serve(AT(30_000), &access(Transaction::Load, 8, KEPT));
+        let served = endpoint.serve(AT(40_000), &access(Transaction::Load, 10, KEPT));
         assert_eq!((served.from_medium, endpoint.counters().prefetched), (false, 2));
     }
 
