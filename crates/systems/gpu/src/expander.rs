@@ -19,7 +19,7 @@ const SECTORS: usize = (FRAME_LINES / SECTOR_LINES) as usize;
 /// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet §3.3
 const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 
-/// What a hint brings into internal DRAM.
+/// The part of the data that a hint brings into internal DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HintFill {
     /// The sectors that it names.
@@ -46,7 +46,7 @@ pub struct ExpanderConfig {
     pub dram: DramConfig,
     /// Frames of 4 KiB that it holds.
     pub frames: u32,
-    /// What hints bring.
+    /// The part that hints bring.
     pub hints: HintFill,
     /// The medium.
     pub medium: MediumConfig,

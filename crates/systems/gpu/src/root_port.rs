@@ -154,7 +154,7 @@ pub(crate) struct RootPort {
     /// Answers that the machine is to deliver, and threads that need not wait for one.
     pub(crate) answers: Vec<(SimTime, Answer)>,
     pub(crate) goes_on: Vec<u32>,
-    /// What became of requests, for tests.
+    /// Requests that were sent or flushed, for tests.
     #[cfg(test)]
     log: Vec<(tests::Stage, Asked)>,
 }

@@ -13,7 +13,8 @@ pub(super) fn sections(records: &Records, _: &[Comparison]) -> Vec<ChartSection>
     let flash = |run: &GpuRun| run.media == Some(Media::ZNand) || run.design == Design::GpuDram;
     let slow = |record: &GpuRecord, run: &GpuRun| own(records, run.kernel).map(|own| record.milliseconds / own);
     let hits = |record: &GpuRecord, run: &GpuRun| {
-        (run.media.is_some() && run.design != Design::Gds).then_some(record.internal_percent / 100.0)
+        (run.media.is_some() && !matches!(run.design, Design::Gds | Design::GdsAlone))
+            .then_some(record.internal_percent / 100.0)
     };
     let times = ChartAxis::near("time", "of a GPU with memory for all data");
     vec![
@@ -34,6 +35,13 @@ pub(super) fn sections(records: &Records, _: &[Comparison]) -> Vec<ChartSection>
             "How much is in the expander's internal DRAM when it is asked for?",
             "Shares of loads whose line was there when they came.",
             bars(records, "Hits", &ChartAxis::new("hits", "share"), flash, hits),
+        ),
+        ChartSection::choice(
+            "split",
+            "Where does the time of a load go?",
+            "Mean time of loads beyond the cache on Z-NAND: in the queues of the port, for the medium, and elsewhere on the way.".to_owned(),
+            "Kernel",
+            splits(records),
         ),
         section(
             "media",
@@ -73,6 +81,24 @@ fn bars(
     };
     let bars: Vec<Bar> = of.iter().filter_map(bar).collect();
     bar_panels(caption, axis, &bars)
+}
+
+/// Parts of loads by design, a panel for each kernel.
+fn splits(records: &Records) -> Vec<flashyard_report::ChartPanel> {
+    let shown = |run: &GpuRun| run.media == Some(Media::ZNand) && !matches!(run.design, Design::Gds | Design::GdsAlone);
+    let mut of: Vec<&(GpuRun, GpuRecord)> = records.iter().filter(|(run, _)| shown(run)).collect();
+    of.sort_by_key(|(run, _)| (run.kernel, run.design));
+    let mut bars = Vec::new();
+    for (run, record) in of {
+        let parts = ["at the port", "for the medium", "on its way"].into_iter().zip(record.split_us);
+        bars.extend(parts.map(|(part, value)| Bar {
+            panel: run.kernel.name().to_owned(),
+            category: run.design.name().to_owned(),
+            series: part.to_owned(),
+            value,
+        }));
+    }
+    bar_panels("Time", &ChartAxis::new("time", "us"), &bars)
 }
 
 fn media(records: &Records, axis: &ChartAxis) -> Vec<flashyard_report::ChartPanel> {

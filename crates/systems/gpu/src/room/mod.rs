@@ -57,7 +57,7 @@ impl Room for CxlGpu {
     }
 
     fn concerns(&self, key: &str, design: &str) -> bool {
-        Design::ALL.into_iter().find(|of| of.name() == design).is_none_or(|design| section::reads(design, key))
+        Design::ALL.into_iter().find(|of| of.name() == design).is_none_or(|design| runs::reads(design, key))
     }
 
     fn is_equipment(&self, section: &str, key: &str) -> bool {
@@ -94,7 +94,7 @@ fn run(
     let unknown = || ScenarioError::value("designs", Unknown::new("design", name, names()).to_string());
     let design = Design::ALL.into_iter().find(|design| design.name() == name).ok_or_else(unknown)?;
     let base = GpuScenario::of(scenario)?;
-    let config = base.chosen(design)?;
+    let config = design.config(&base, base.kernel()?, base.medium());
     let gpu = Gpu::new(config).map_err(|error| ScenarioError::value("gpu", error.to_string()))?;
     let figures = gpu.run(observer).ok_or(ScenarioError::Interrupted)?;
     Ok(Measured {

@@ -127,6 +127,29 @@ impl Design {
     }
 }
 
+/// Whether a design reads a key of the section.
+pub(super) fn reads(design: Design, key: &str) -> bool {
+    let of = |part: &str| flashyard_describe::is_in(key, part);
+    let faults = matches!(design, Design::Uvm | Design::Gds | Design::UvmAlone | Design::GdsAlone);
+    match () {
+        () if of("gpu.fault")
+            || of("gpu.fault_page")
+            || of("gpu.faults_at_once")
+            || of("gpu.pcie")
+            || of("gpu.own_part") =>
+        {
+            faults
+        }
+        () if of("gpu.link") || of("gpu.round_trip") => !faults && design != Design::GpuDram,
+        () if of("gpu.kept") => design == Design::Ds,
+        () if of("gpu.hints_fill") || of("gpu.internal_part") => !faults && design != Design::GpuDram,
+        () if of("gpu.media") || of("gpu.medium") => {
+            !matches!(design, Design::GpuDram | Design::Uvm | Design::UvmAlone)
+        }
+        () => true,
+    }
+}
+
 /// One run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GpuRun {
@@ -237,7 +260,10 @@ fn record(name: String, figures: &GpuFigures) -> GpuRecord {
         internal_percent: percent(figures.expander.hits, figures.expander.loads),
         full_percent: 100.0 * figures.port.full.ratio_of(figures.time),
         split_us: split(figures),
-        store_us: figures.port.stores_away.as_us_f64() / figures.expander.stores.max(1) as f64,
+        store_us: match figures.expander.stores {
+            0 => 0.0,
+            stores => figures.port.stores_away.as_us_f64() / stores as f64,
+        },
         faults: figures.faults,
         hints: figures.port.hints,
         media_reads: figures.expander.media_reads,

@@ -1,6 +1,5 @@
 //! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
 
-use super::runs::Design;
 use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, HintFill, Kernel, ReadAhead};
 use flashyard_describe::{Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown};
 use flashyard_flash::Geometry;
@@ -71,7 +70,7 @@ pub(super) struct GpuSection {
     /// Work of the host's runtime for page faults that it takes at once.
     #[schemars(extend("x-minimum" = "0 us", "x-maximum" = "10 ms"))]
     fault: Time,
-    /// What a fault brings.
+    /// Bytes that a fault brings.
     #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "2 MiB"))]
     fault_page: Size,
     /// Faults that the runtime works for at once, at most: those that wait when it is free.
@@ -92,7 +91,7 @@ pub(super) struct GpuSection {
     /// The internal DRAM of an expander holds one part of the data in so many.
     #[schemars(range(min = 1, max = 100_000))]
     internal_part: u32,
-    /// What a hint brings into it: sectors of 256 bytes or pages of 4 KiB.
+    /// Hints bring sectors of 256 bytes or pages of 4 KiB into it.
     #[serde(default)]
     hints_fill: Fill,
     /// DRAM: the GPU's own, the host's, and that of expanders.
@@ -120,7 +119,7 @@ enum Medium {
     Nand,
 }
 
-/// What a hint brings.
+/// The part of the data that a hint brings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Fill {
@@ -277,27 +276,27 @@ impl GpuScenario {
         Ok(())
     }
 
-    /// The GPU of one run of `design`, with the kernel and the medium of the scenario.
-    ///
-    /// Errors: no such kernel.
-    pub(super) fn chosen(&self, design: Design) -> Result<GpuConfig, ScenarioError> {
-        let media = match self.gpu.medium {
+    /// The medium that `flashyard run` runs with; `None` for DRAM.
+    pub(super) fn medium(&self) -> Option<Media> {
+        match self.gpu.medium {
             Medium::Dram => None,
             Medium::Optane => Some(Media::Optane),
             Medium::ZNand => Some(Media::ZNand),
             Medium::Nand => Some(Media::Nand),
-        };
-        Ok(design.config(self, self.kernel()?, media))
+        }
     }
 
-    fn kernel(&self) -> Result<Kernel, ScenarioError> {
+    /// The kernel that it runs.
+    ///
+    /// Errors: no such kernel.
+    pub(super) fn kernel(&self) -> Result<Kernel, ScenarioError> {
         let unknown = || {
             ScenarioError::value("gpu.kernel", Unknown::new("kernel", &self.gpu.kernel, Kernel::names()).to_string())
         };
         Kernel::by_name(&self.gpu.kernel).ok_or_else(unknown)
     }
 
-    /// What `flashyard run` runs.
+    /// The load of `flashyard run`.
     pub(super) fn in_words(&self) -> String {
         format!("{}: {} accesses to {}", self.gpu.kernel, self.gpu.accesses, self.gpu.data.0)
     }
@@ -393,29 +392,6 @@ impl GpuScenario {
             Fill::Pages => HintFill::Pages,
         };
         ExpanderConfig { dram: self.dram(), frames, hints, medium }
-    }
-}
-
-/// Whether a design reads a key of the section.
-pub(super) fn reads(design: Design, key: &str) -> bool {
-    let of = |part: &str| flashyard_describe::is_in(key, part);
-    let faults = matches!(design, Design::Uvm | Design::Gds | Design::UvmAlone | Design::GdsAlone);
-    match () {
-        () if of("gpu.fault")
-            || of("gpu.fault_page")
-            || of("gpu.faults_at_once")
-            || of("gpu.pcie")
-            || of("gpu.own_part") =>
-        {
-            faults
-        }
-        () if of("gpu.link") || of("gpu.round_trip") => !faults && design != Design::GpuDram,
-        () if of("gpu.kept") => design == Design::Ds,
-        () if of("gpu.hints_fill") || of("gpu.internal_part") => !faults && design != Design::GpuDram,
-        () if of("gpu.media") || of("gpu.medium") => {
-            !matches!(design, Design::GpuDram | Design::Uvm | Design::UvmAlone)
-        }
-        () => true,
     }
 }
 
