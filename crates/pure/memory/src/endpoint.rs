@@ -177,12 +177,15 @@ impl Endpoint {
             while let Some(evicted) = self.policy(part).and_then(|policy| policy.evict()) {
                 left.push(evicted);
             }
-            for evicted in left {
+            // All are written before the first comes in again: it takes the slot of another one.
+            for evicted in &left {
                 let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
                 if std::mem::take(&mut self.pages[place].dirty) {
                     let written = self.medium.write(now, page, true);
                     ends = ends.max(written.programmed);
                 }
+            }
+            for evicted in left {
                 if let Some(policy) = self.policy(part) {
                     let inserted = policy.insert(evicted.key);
                     let place = self.place(part, inserted.slot);
@@ -449,6 +452,19 @@ mod tests {
         // Only the page that was buffered is left to be flushed: its fetch occupies its unit first.
         assert_eq!(endpoint.flush(AT(300_000)), AT(400_000));
         assert_eq!(endpoint.flush(AT(500_000)), AT(500_000), "nothing is changed any more");
+    }
+
+    #[test]
+    fn a_record_of_a_journal_persists_in_one_program_and_a_global_flush_takes_all_changed_pages() {
+        let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+        // Twenty changed pages, and the page of the journal, on four units of 100 us a page.
+        for page in (0..20).chain([40]) {
+            endpoint.warm(page * PAGE_BYTES, true);
+        }
+        let record = endpoint.serve(AT(0), &access(Transaction::Store, 40, NOT_BUFFERED));
+        assert_eq!(record.at, AT(10 + 100_000));
+        assert_eq!(endpoint.flush(AT(200_000)), AT(200_000 + 20 / 4 * 100_000), "the journal's page is clean");
+        assert_eq!(endpoint.flush(AT(1_000_000)), AT(1_000_000), "nothing is changed any more");
     }
 
     #[test]
