@@ -21,6 +21,7 @@
 
 mod access;
 mod accesses;
+mod ahead;
 mod annotate;
 mod dram;
 mod endpoint;
@@ -31,10 +32,16 @@ mod medium;
 mod misses;
 mod path;
 mod queue;
+mod reflector;
 mod set_associative;
+mod topology;
 
 pub use access::{Access, AccessKind, Accesses};
-pub use accesses::{ApexMap, Bfs, Graph, GraphRegions, Mix, MixConfig, PageRank, Rmat, Stream, StreamKernel};
+pub use accesses::{
+    ApexMap, Bfs, Chase, Components, Graph, GraphRegions, Mix, MixConfig, PageRank, Placed, Rmat, ShortestPaths,
+    Stream, StreamKernel, Strides, StridesConfig, Triangles,
+};
+pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};
 pub use dram::{Dram, DramConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters, PAGE_BYTES};
@@ -43,4 +50,6 @@ pub use flash::{Flash, FlashConfig, FlashCounters, Written};
 pub use machine::{Answered, CoreCounters, LEVELS_MAX, LevelConfig, Machine, MachineConfig, Stalls};
 pub use medium::{Medium, MediumConfig};
 pub use path::{Device, Expander, PathConfig, PathTimes, Served};
+pub use reflector::{Held, Reflector};
 pub use set_associative::{EvictedLine, Lookup, SetAssociative};
+pub use topology::{Bridge, DSLBIS_BYTES, Dslbis, Found, Node, Topology};

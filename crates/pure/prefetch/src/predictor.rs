@@ -1,0 +1,50 @@
+//! What all predictors have in common.
+
+/// A request that the last level of cache could not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Number of the line: its address over 64.
+    pub line: u64,
+    /// The place in the program that asked.
+    pub counter: u32,
+}
+
+/// A line that will be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Predicted {
+    /// Number of the line.
+    pub line: u64,
+    /// How many requests after the newest it is expected, 1 for the next.
+    pub after: u32,
+}
+
+/// What a predictor takes of hardware.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Bytes of tables and weights.
+    pub bytes: u64,
+    /// Integer operations of an inference.
+    pub operations: u64,
+    /// Inferences so far.
+    pub inferences: u64,
+}
+
+/// Predicts requests from those before.
+pub trait Predictor {
+    /// Takes a request in and appends the lines that it predicts anew: those that it has predicted before are not told again.
+    /// `ahead` bounds how many requests a prediction may be ahead of its use.
+    fn observe(&mut self, seen: Seen, ahead: u32, predicted: &mut Vec<Predicted>);
+
+    /// What it takes.
+    fn cost(&self) -> Cost;
+}
+
+impl<P: Predictor + ?Sized> Predictor for Box<P> {
+    fn observe(&mut self, seen: Seen, ahead: u32, predicted: &mut Vec<Predicted>) {
+        (**self).observe(seen, ahead, predicted);
+    }
+
+    fn cost(&self) -> Cost {
+        (**self).cost()
+    }
+}
