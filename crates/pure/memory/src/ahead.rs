@@ -85,6 +85,10 @@ pub struct AheadCounters {
     pub too_late: u64,
     /// Notices of hits.
     pub notices: u64,
+    /// Lines that the host has read ahead.
+    pub read: u64,
+    /// Loads that did not go over the path.
+    pub answered: u64,
 }
 
 impl AheadCounters {
@@ -102,7 +106,14 @@ impl AheadCounters {
             known: self.known - earlier.known,
             too_late: self.too_late - earlier.too_late,
             notices: self.notices - earlier.notices,
+            read: self.read - earlier.read,
+            answered: self.answered - earlier.answered,
         }
+    }
+
+    /// Requests that reached the device beside those of the program, and those of the program that did not.
+    pub fn read_and_answered(&self) -> (u64, u64) {
+        (self.read, self.answered)
     }
 
     /// Share of the fetched lines that were used; `None` where none was fetched.
@@ -210,6 +221,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             Place::Host => {
                 let access =
                     MemoryAccess { hint: Hint::Prefetch, ..MemoryAccess::lines(Transaction::Load, address, 1) };
+                self.counters.read += 1;
                 let arrives = self.expander.send(now, Transaction::Load.request_bytes());
                 (now, self.expander.answer(arrives, &access))
             }
@@ -295,6 +307,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         if let Some(held) = held.filter(|held| at_host || held.arrives <= now) {
             self.buffer.remove(seen.line);
             self.last_issued = held.issued;
+            self.counters.answered += 1;
             if held.arrives <= now {
                 self.counters.hits += 1;
             } else {

@@ -1,10 +1,15 @@
 //! Designs: where the data lies and how it is reached.
 //!
-//! Source: [P] sheet micro-cxl-ssd §5.
+//! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
+use crate::ahead::AheadParts;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits};
-use flashyard_memory::{Dram, DramConfig, Endpoint, EndpointConfig, Expander, MachineConfig, MemoryError, PathConfig};
-use flashyard_units::{Named, SimTime};
+use flashyard_memory::{
+    Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, MachineConfig, MediumConfig,
+    MemoryError, Node, PAGE_BYTES, PathConfig, Place, Topology,
+};
+use flashyard_prefetch::{Cost, Predictor};
+use flashyard_units::{Named, SimSpan, SimTime};
 
 /// A design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +24,25 @@ pub enum Design {
     CxlSsd,
     /// CXL-SSD whose requests are annotated.
     CxlAssd,
+    /// CXL-SSD that the host reads ahead by the best offset.
+    BestOffset,
+    /// CXL-SSD that the host reads ahead along sequences that repeat.
+    Isb,
+    /// CXL-SSD that pushes what its program will ask for, as often as set.
+    Oracle,
 }
 
 impl Named for Design {
-    const ALL: &'static [Self] = &[Self::Dram, Self::CxlDram, Self::PcieSsd, Self::CxlSsd, Self::CxlAssd];
+    const ALL: &'static [Self] = &[
+        Self::Dram,
+        Self::CxlDram,
+        Self::PcieSsd,
+        Self::CxlSsd,
+        Self::CxlAssd,
+        Self::BestOffset,
+        Self::Isb,
+        Self::Oracle,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -31,6 +51,9 @@ impl Named for Design {
             Self::PcieSsd => "pcie-ssd",
             Self::CxlSsd => "cxl-ssd",
             Self::CxlAssd => "cxl-assd",
+            Self::BestOffset => "best-offset",
+            Self::Isb => "isb",
+            Self::Oracle => "oracle",
         }
     }
 }
@@ -44,12 +67,26 @@ impl Design {
             Self::PcieSsd => "flash with internal DRAM behind a PCIe BAR: accesses past the caches, in program order",
             Self::CxlSsd => "the same flash behind CXL: cacheable",
             Self::CxlAssd => "CXL-SSD whose requests say what must not be delayed and what is worth keeping",
+            Self::BestOffset => "CXL-SSD whose host reads ahead by the offset that would have been in time most often",
+            Self::Isb => "CXL-SSD whose host reads ahead along sequences of lines that repeat",
+            Self::Oracle => {
+                "CXL-SSD that knows its program and pushes lines with the accuracy and coverage that are set"
+            }
         }
     }
 
     /// Whether flash is behind it.
     pub const fn has_flash(self) -> bool {
-        matches!(self, Self::PcieSsd | Self::CxlSsd | Self::CxlAssd)
+        !matches!(self, Self::Dram | Self::CxlDram)
+    }
+
+    /// Where lines are predicted, in designs that fetch them ahead.
+    pub const fn predicts(self) -> Option<Place> {
+        match self {
+            Self::BestOffset | Self::Isb => Some(Place::Host),
+            Self::Oracle => Some(Place::Device),
+            Self::Dram | Self::CxlDram | Self::PcieSsd | Self::CxlSsd | Self::CxlAssd => None,
+        }
     }
 }
 
@@ -68,7 +105,32 @@ pub struct Parts {
     pub endpoint: EndpointConfig,
     /// First address that lies on the device with flash; those before it lie in DRAM on the processor.
     pub device_from: u64,
+    /// How lines are fetched ahead, where the scenario says.
+    pub ahead: Option<AheadParts>,
 }
+
+impl Parts {
+    /// The latency from end to end that enumeration finds for the device behind CXL, and the time that its medium takes for a page.
+    fn latencies(&self) -> (SimSpan, SimSpan) {
+        let aware = self.ahead.is_none_or(|ahead| ahead.aware);
+        let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
+        // [A] a device says of itself what a line of its internal DRAM takes where another row is open
+        let own = self.endpoint.controller + self.endpoint.dram.row_miss();
+        let found =
+            Topology::enumerate(&Node::chain(path.switches, Dslbis::read_latency(own))).and_then(|mut topology| {
+                topology.write_latencies(&path);
+                topology.devices.first().map(|device| device.end_to_end_ns)
+            });
+        let lead = match self.endpoint.medium {
+            MediumConfig::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
+            MediumConfig::InPlace { read, .. } => read,
+        };
+        (SimSpan::from_ns(found.unwrap_or(0).into()), lead)
+    }
+}
+
+/// A predictor of any design.
+pub(crate) type AnyPredictor = Box<dyn Predictor + Send>;
 
 /// The memory of a design.
 pub struct Backing {
@@ -87,13 +149,20 @@ enum Far {
     Dram(Box<Expander<Dram>>),
     /// A device with flash.
     Device(Box<Expander<Endpoint>>),
+    /// A device with flash whose lines are fetched ahead.
+    Ahead(Box<Ahead<Endpoint, AnyPredictor>>),
 }
 
 impl Backing {
-    /// The memory of `design`.
+    /// The memory of `design`, with a predictor where it fetches lines ahead.
     ///
-    /// Errors: parameters outside their ranges.
-    pub fn new(design: Design, parts: &Parts) -> Result<Self, MemoryError> {
+    /// Errors: parameters outside their ranges; a design that lacks its predictor.
+    pub(crate) fn new(
+        design: Design,
+        parts: &Parts,
+        predictor: Option<AnyPredictor>,
+        seed: u64,
+    ) -> Result<Self, MemoryError> {
         let reads_annotations = design == Design::CxlAssd;
         let device = || Endpoint::new(EndpointConfig { reads_annotations, ..parts.endpoint });
         let far = match design {
@@ -101,6 +170,14 @@ impl Backing {
             Design::CxlDram => Far::Dram(Box::new(Expander::new(parts.cxl, Dram::new(parts.dram)?))),
             Design::PcieSsd => Far::Device(Box::new(Expander::new(parts.bar, device()?))),
             Design::CxlSsd | Design::CxlAssd => Far::Device(Box::new(Expander::new(parts.cxl, device()?))),
+            Design::BestOffset | Design::Isb | Design::Oracle => {
+                let lacks =
+                    || MemoryError::Range { name: "predictors of the design", value: 0, range: "1: see memory.ahead" };
+                let (predictor, ahead) = predictor.zip(parts.ahead).ok_or_else(lacks)?;
+                let (end_to_end, lead) = parts.latencies();
+                let config = ahead.config(design.predicts().unwrap_or(Place::Host), end_to_end, lead, seed);
+                Far::Ahead(Box::new(Ahead::new(config, Expander::new(parts.cxl, device()?), predictor)))
+            }
         };
         Ok(Self { local: Dram::new(parts.dram)?, device_from: parts.device_from, far, local_requests: 0 })
     }
@@ -114,6 +191,7 @@ impl Backing {
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match &self.far {
             Far::Device(expander) => Some(expander.device()),
+            Far::Ahead(ahead) => Some(ahead.expander().device()),
             Far::Nothing | Far::Dram(_) => None,
         }
     }
@@ -122,7 +200,16 @@ impl Backing {
     pub fn endpoint_mut(&mut self) -> Option<&mut Endpoint> {
         match &mut self.far {
             Far::Device(expander) => Some(expander.device_mut()),
+            Far::Ahead(ahead) => Some(ahead.expander_mut().device_mut()),
             Far::Nothing | Far::Dram(_) => None,
+        }
+    }
+
+    /// Counts of lines fetched ahead and the cost of predicting them, where that is done.
+    pub fn ahead(&self) -> Option<(AheadCounters, Cost)> {
+        match &self.far {
+            Far::Ahead(ahead) => Some((*ahead.counters(), ahead.predictor().cost())),
+            Far::Nothing | Far::Dram(_) | Far::Device(_) => None,
         }
     }
 }
@@ -138,6 +225,7 @@ impl Memory for Backing {
             match &mut self.far {
                 Far::Device(expander) => return expander.access(now, token, access),
                 Far::Dram(expander) => return expander.access(now, token, access),
+                Far::Ahead(ahead) => return ahead.access(now, token, access),
                 Far::Nothing => {}
             }
         }

@@ -4,11 +4,13 @@
 //! accesses (`program`), and a run puts both together (`run`). Rooms of systems: `memory` compares designs on any program,
 //! `cxl-ssd` has the published results of CXL-SSD.
 
+mod ahead;
 mod design;
 mod program;
 pub mod room;
 mod run;
 
+pub use ahead::AheadParts;
 pub use design::{Backing, Design, Parts};
 pub use program::{Program, Source};
 pub use run::{Figures, Job, Run, run};

@@ -2,8 +2,8 @@
 
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    Access, Accesses, ApexMap, Bfs, Endpoint, Graph, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Rmat, Stream,
-    StreamKernel,
+    Access, Accesses, ApexMap, Bfs, Chase, Components, Endpoint, Graph, GraphRegions, MemoryError, Mix, MixConfig,
+    PAGE_BYTES, PageRank, Placed, Rmat, ShortestPaths, Stream, StreamKernel, Strides, StridesConfig, Triangles,
 };
 
 /// A program.
@@ -35,6 +35,21 @@ pub enum Program {
     Bfs(Rmat),
     /// PageRank.
     PageRank(Rmat),
+    /// Connected components.
+    Components(Rmat),
+    /// Shortest paths.
+    ShortestPaths(Rmat),
+    /// Triangles.
+    Triangles(Rmat),
+    /// Streams with a stride.
+    Strides(StridesConfig),
+    /// A chain of pointers.
+    Chase {
+        /// Bytes that it goes through.
+        footprint: u64,
+        /// Share of the accesses that load.
+        loads: f64,
+    },
 }
 
 /// The accesses of one core.
@@ -50,6 +65,32 @@ pub enum Source<'a> {
     Bfs(Box<Bfs<'a>>),
     /// Of PageRank.
     PageRank(Box<PageRank<'a>>),
+    /// Of connected components.
+    Components(Box<Components<'a>>),
+    /// Of shortest paths.
+    ShortestPaths(Box<ShortestPaths<'a>>),
+    /// Of triangles.
+    Triangles(Box<Triangles<'a>>),
+    /// Of streams.
+    Strides(Box<Strides>),
+    /// Of a chain.
+    Chase(Box<Chase>),
+    /// Of another source at another pace or place.
+    Placed(Box<Placed<Source<'a>>>),
+}
+
+impl<'a> Source<'a> {
+    /// The accesses of `source`, one in so many instructions, `address` bytes and `function` places further.
+    pub(crate) fn placed(source: Source<'a>, instructions: f64, address: u64, function: u16) -> Self {
+        Self::Placed(Box::new(Placed::new(source, instructions, address, function)))
+    }
+
+    /// Lets so many instructions come from now on, where the source is at a pace of its own.
+    pub(crate) fn grant(&mut self, instructions: u64) {
+        if let Self::Placed(placed) = self {
+            placed.grant(instructions);
+        }
+    }
 }
 
 impl Accesses for Source<'_> {
@@ -61,6 +102,12 @@ impl Accesses for Source<'_> {
             Self::Stream(source) => source.next_access(),
             Self::Bfs(source) => source.next_access(),
             Self::PageRank(source) => source.next_access(),
+            Self::Components(source) => source.next_access(),
+            Self::ShortestPaths(source) => source.next_access(),
+            Self::Triangles(source) => source.next_access(),
+            Self::Strides(source) => source.next_access(),
+            Self::Chase(source) => source.next_access(),
+            Self::Placed(source) => source.next_access(),
         }
     }
 }
@@ -79,8 +126,28 @@ impl Program {
     /// Errors: sizes outside their ranges.
     pub fn graph(&self) -> Result<Option<Graph>, MemoryError> {
         match self {
-            Self::Bfs(rmat) | Self::PageRank(rmat) => Graph::rmat(*rmat).map(Some),
-            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } => Ok(None),
+            Self::Bfs(rmat)
+            | Self::PageRank(rmat)
+            | Self::Components(rmat)
+            | Self::ShortestPaths(rmat)
+            | Self::Triangles(rmat) => Graph::rmat(*rmat).map(Some),
+            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } | Self::Strides(_) | Self::Chase { .. } => {
+                Ok(None)
+            }
+        }
+    }
+
+    /// Bytes that it accesses; `graph` is that of [`Program::graph`].
+    pub fn bytes(&self, graph: Option<&Graph>) -> u64 {
+        match (self, graph) {
+            (Self::ShortestPaths(_), Some(graph)) => ShortestPaths::bytes(graph),
+            (_, Some(graph)) => GraphRegions::of(graph).bytes(),
+            (Self::Mix(config), _) => self.footprint_begins() + config.footprint,
+            (Self::ApexMap { words, .. }, _) => words * 8,
+            (Self::Stream { elements, .. }, _) => elements * 24,
+            (Self::Strides(config), _) => config.footprint,
+            (Self::Chase { footprint, .. }, _) => *footprint,
+            (_, None) => 0,
         }
     }
 
@@ -100,7 +167,21 @@ impl Program {
                 }
                 (Self::Bfs(_), Some(graph)) => Source::Bfs(Box::new(Bfs::new(graph, core))),
                 (Self::PageRank(_), Some(graph)) => Source::PageRank(Box::new(PageRank::new(graph))),
-                (Self::Bfs(_) | Self::PageRank(_), None) => {
+                (Self::Components(_), Some(graph)) => Source::Components(Box::new(Components::new(graph))),
+                (Self::ShortestPaths(_), Some(graph)) => {
+                    Source::ShortestPaths(Box::new(ShortestPaths::new(graph, core)))
+                }
+                (Self::Triangles(_), Some(graph)) => Source::Triangles(Box::new(Triangles::new(graph))),
+                (Self::Strides(config), _) => Source::Strides(Box::new(Strides::new(&config)?)),
+                (Self::Chase { footprint, loads }, _) => Source::Chase(Box::new(Chase::new(footprint, loads, rng)?)),
+                (
+                    Self::Bfs(_)
+                    | Self::PageRank(_)
+                    | Self::Components(_)
+                    | Self::ShortestPaths(_)
+                    | Self::Triangles(_),
+                    None,
+                ) => {
                     return Err(MemoryError::Range { name: "graphs of a walk", value: 0, range: "1" });
                 }
             })
@@ -146,8 +227,14 @@ impl Program {
                     }
                 }
             }
-            // Graphs are far smaller than any device: the first pass brings them in.
-            Self::Bfs(_) | Self::PageRank(_) => {}
+            // Graphs and streams are far smaller than any device, or come to all of it in order: the first pass brings them in.
+            Self::Bfs(_)
+            | Self::PageRank(_)
+            | Self::Components(_)
+            | Self::ShortestPaths(_)
+            | Self::Triangles(_)
+            | Self::Strides(_)
+            | Self::Chase { .. } => {}
         }
         Ok(())
     }

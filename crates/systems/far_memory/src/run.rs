@@ -1,13 +1,15 @@
 //! One run: a design under a program.
 
+use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, predictor, record};
 use crate::design::{Backing, Design, Parts};
 use crate::program::{Program, Source};
 use flashyard_memory::{
-    AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, Machine, MachineConfig, MemoryError,
-    Stalls,
+    AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, Graph, LEVELS_MAX, Machine,
+    MachineConfig, MemoryError, Stalls,
 };
+use flashyard_prefetch::Cost;
 use flashyard_stats::LatencyHistogram;
-use flashyard_units::SimSpan;
+use flashyard_units::{SimSpan, SimTime};
 
 /// Accesses of all cores between two looks of the observer.
 const PIECE: u64 = 1 << 20;
@@ -23,6 +25,10 @@ pub struct Job<'a> {
     pub annotations: AnnotationRules,
     /// Programs: each is measured for itself, and the first is warmed with.
     pub programs: &'a [Program],
+    /// Requests in a thousand instructions that each program is to have; none for its own pace.
+    pub paces: &'a [Option<f64>],
+    /// Whether programs run beside each other, one on each core, and are measured together.
+    pub beside: bool,
     /// Accesses of each core before the first is measured.
     pub warm_accesses: u64,
     /// Accesses of each core under each program.
@@ -44,6 +50,8 @@ pub struct Figures {
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
     pub flash: Option<FlashCounters>,
+    /// Counts of lines fetched ahead over the measured part, and the cost of predicting them.
+    pub ahead: Option<(AheadCounters, Cost)>,
     /// Requests that DRAM on the processor has answered.
     pub local_requests: u64,
     /// Levels of cache.
@@ -80,7 +88,9 @@ impl Figures {
         if core.memory_latency > core.latency {
             broken.push("accesses to the memory took longer than all accesses".to_owned());
         }
-        let made: u64 = core.requests.iter().sum();
+        // What is read ahead arrives as well; what a buffer answers does not, nor what the host waits for that it has read ahead.
+        let (read, answered) = self.ahead.map_or((0, 0), |(ahead, _)| ahead.read_and_answered());
+        let made: u64 = core.requests.iter().sum::<u64>() + read - answered;
         if let Some(endpoint) = &self.endpoint
             && endpoint.requests + self.local_requests != made
         {
@@ -93,68 +103,157 @@ impl Figures {
 /// The outcome of a job: figures of each program, or `None` where the observer stopped it.
 pub type Run = Option<Vec<Figures>>;
 
+/// Programs of a job with their graphs, their paces, and the requests that they make.
+struct Prepared {
+    graphs: Vec<Option<Graph>>,
+    /// Instructions for an access of each; none where the program has its own pace.
+    instructions: Vec<Option<f64>>,
+    recorded: Recorded,
+}
+
+impl Job<'_> {
+    /// Sources of program `number`, or of all at once where they run beside each other.
+    fn sources<'g>(&self, prepared: &'g Prepared, number: usize) -> Result<Vec<Source<'g>>, MemoryError> {
+        let cores = self.parts.machine.cores;
+        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
+        let seed = |number: usize| self.seed.wrapping_add(number as u64);
+        let of = |number: usize, cores: u32| {
+            self.programs[number].sources(cores, prepared.graphs[number].as_ref(), seed(number))
+        };
+        if !self.beside {
+            let instructions = prepared.instructions[number];
+            return Ok(of(number, cores)?.into_iter().map(|source| placed(source, instructions, 0, 0)).collect());
+        }
+        let mut all = Vec::new();
+        let bases = bases(&footprints(self.programs, &prepared.graphs));
+        for (core, base) in bases.into_iter().enumerate() {
+            let instructions = prepared.instructions[core].unwrap_or(1.0);
+            let source = of(core, 1)?.into_iter();
+            all.extend(source.map(|source| placed(source, Some(instructions), base, core as u16)));
+        }
+        Ok(all)
+    }
+
+    /// Builds graphs, and runs programs for their requests where a pace or a predictor needs those.
+    fn prepare(&self) -> Result<Prepared, MemoryError> {
+        let graphs = self.programs.iter().map(Program::graph).collect::<Result<Vec<_>, _>>()?;
+        let mut prepared =
+            Prepared { graphs, instructions: vec![None; self.programs.len()], recorded: Recorded::default() };
+        let one = one_core(&self.parts.machine);
+        for (number, program) in self.programs.iter().enumerate() {
+            let Some(rate) = self.paces.get(number).copied().flatten() else { continue };
+            let seed = self.seed.wrapping_add(number as u64);
+            let mut sources = program.sources(1, prepared.graphs[number].as_ref(), seed)?;
+            let recorded =
+                record(&one, &mut sources, Part::Accesses(self.warm_accesses), Part::Accesses(self.accesses))?;
+            prepared.instructions[number] = Some(pace(&recorded, rate));
+        }
+        if self.design.predicts().is_some() && !self.programs.is_empty() {
+            let mut sources = self.sources(&prepared, 0)?;
+            prepared.recorded = record(
+                &self.parts.machine,
+                &mut sources,
+                self.part(&prepared, self.warm_accesses),
+                self.part(&prepared, self.accesses),
+            )?;
+        }
+        Ok(prepared)
+    }
+
+    /// So many accesses of each core; beside each other, all cores run the instructions of the one that makes most of its accesses.
+    fn part(&self, prepared: &Prepared, accesses: u64) -> Part {
+        if !self.beside {
+            return Part::Accesses(accesses);
+        }
+        let least = prepared.instructions.iter().flatten().copied().fold(f64::MAX, f64::min);
+        Part::Instructions((accesses as f64 * if least < f64::MAX { least } else { 1.0 }) as u64)
+    }
+
+    fn config(&self) -> MachineConfig {
+        MachineConfig {
+            uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.device_from),
+            annotations: if self.design == Design::CxlAssd { self.annotations } else { AnnotationRules::default() },
+            ..self.parts.machine.clone()
+        }
+    }
+}
+
 /// Runs a job. The observer hears how far it is, from 0 to 1, and may stop it.
 ///
 /// Errors: parameters outside their ranges.
 pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, MemoryError> {
-    let uncached = job.design == Design::PcieSsd;
-    let config = MachineConfig {
-        uncached_from: uncached.then_some(job.parts.device_from),
-        annotations: if job.design == Design::CxlAssd { job.annotations } else { AnnotationRules::default() },
-        ..job.parts.machine.clone()
-    };
+    let config = job.config();
     let cores = config.cores;
     let levels = config.levels.len();
-    let mut backing = Backing::new(job.design, job.parts)?;
+    let prepared = job.prepare()?;
+    let predictor = predictor(job.design, job.parts, &prepared.recorded, job.seed);
+    let mut backing = Backing::new(job.design, job.parts, predictor, job.seed)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
         program.warm(endpoint, cores, job.seed)?;
     }
     let mut machine = Machine::new(config, backing)?;
     let mut figures = Vec::new();
-    let all = (job.warm_accesses + job.accesses * job.programs.len() as u64).max(1) as f64;
+    let count = if job.beside { job.programs.len().min(1) } else { job.programs.len() };
+    let most = (PIECE / u64::from(cores)).max(1);
+    let (warm, measured) = (job.part(&prepared, job.warm_accesses), job.part(&prepared, job.accesses));
+    let all = (warm.pieces(most).count() + measured.pieces(most).count() * count).max(1) as f64;
     let mut done = 0;
-    for (number, program) in job.programs.iter().enumerate() {
-        let graph = program.graph()?;
-        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
-        let mut sources = program.sources(cores, graph.as_ref(), job.seed.wrapping_add(number as u64))?;
-        let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], accesses: u64| {
-            let mut left = accesses;
-            while left > 0 {
-                let piece = left.min((PIECE / u64::from(cores)).max(1));
-                let ran = machine.run(sources, piece);
-                left -= piece;
-                done += piece;
-                if !observer(done as f64 / all) {
-                    return false;
-                }
-                if ran == 0 {
-                    break;
-                }
-            }
-            true
+    for number in 0..count {
+        let mut sources = job.sources(&prepared, number)?;
+        let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
+            part.pieces(most).all(|piece| {
+                piece.run(machine, sources);
+                done += 1;
+                observer(done as f64 / all)
+            })
         };
-        if number == 0 && !go_on(&mut machine, &mut sources, job.warm_accesses) {
+        if number == 0 && !go_on(&mut machine, &mut sources, warm) {
             return Ok(None);
         }
-        let (begins, before) = (machine.now(), machine.memory().endpoint().map(|endpoint| *endpoint.counters()));
-        let local = machine.memory().local_requests();
+        let before = Before::of(&machine);
         machine.measure();
-        if !go_on(&mut machine, &mut sources, job.accesses) {
+        if !go_on(&mut machine, &mut sources, measured) {
             return Ok(None);
         }
-        let endpoint = machine.memory().endpoint();
-        figures.push(Figures {
-            time: machine.drained().saturating_since(begins),
-            cores: sum(machine.counters()),
-            latencies: machine.latencies().clone(),
-            endpoint: endpoint.zip(before).map(|(endpoint, before)| endpoint.counters().since(&before)),
-            flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
-            local_requests: machine.memory().local_requests() - local,
-            levels,
-            core_count: cores,
-        });
+        figures.push(before.figures(&machine, levels, cores));
     }
     Ok(Some(figures))
+}
+
+/// Counts at the begin of a measured part.
+struct Before {
+    at: SimTime,
+    endpoint: Option<EndpointCounters>,
+    ahead: Option<AheadCounters>,
+    local: u64,
+}
+
+impl Before {
+    fn of(machine: &Machine<Backing>) -> Self {
+        let memory = machine.memory();
+        Self {
+            at: machine.now(),
+            endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
+            ahead: memory.ahead().map(|ahead| ahead.0),
+            local: memory.local_requests(),
+        }
+    }
+
+    fn figures(&self, machine: &Machine<Backing>, levels: usize, core_count: u32) -> Figures {
+        let memory = machine.memory();
+        let endpoint = memory.endpoint();
+        Figures {
+            time: machine.drained().saturating_since(self.at),
+            cores: sum(machine.counters()),
+            latencies: machine.latencies().clone(),
+            endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
+            flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
+            ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), before)| (counters.since(&before), cost)),
+            local_requests: memory.local_requests() - self.local,
+            levels,
+            core_count,
+        }
+    }
 }
 
 /// Counts of all cores together.

@@ -5,9 +5,13 @@ use flashyard_describe::{DesignInfo, ScenarioError};
 use flashyard_memory::MemoryError;
 use flashyard_units::Named;
 
-/// All designs.
-pub(super) fn infos() -> Vec<DesignInfo> {
-    Design::ALL.iter().map(|design| DesignInfo::new(design.name(), design.about())).collect()
+/// Those designs that a room has.
+pub(super) fn infos(has: fn(Design) -> bool) -> Vec<DesignInfo> {
+    Design::ALL
+        .iter()
+        .filter(|design| has(**design))
+        .map(|design| DesignInfo::new(design.name(), design.about()))
+        .collect()
 }
 
 /// An error of a machine, as one of its scenario.

@@ -1,5 +1,6 @@
 //! The systems of the memory machine, for the table of systems.
 
+mod ahead_section;
 mod cxl_ssd;
 mod designs;
 mod plain;

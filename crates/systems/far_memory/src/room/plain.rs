@@ -24,7 +24,7 @@ impl Room for MemoryRoom {
     }
 
     fn designs(&self) -> Vec<DesignInfo> {
-        infos()
+        infos(|_| true)
     }
 
     fn sections(&self) -> &'static [&'static Section] {
@@ -83,12 +83,15 @@ fn run(
     let unknown = || ScenarioError::value("designs", Unknown::new("design", name, Design::names()).to_string());
     let design = Design::by_name(name).ok_or_else(unknown)?;
     let memory = MemorySection::of(scenario)?;
-    let parts = memory.parts(false, scenario.seed);
+    let parts = memory.parts(false, scenario.seed)?;
+    let pace = memory.program.as_deref().and_then(|name| memory.pace(name));
     let job = crate::run::Job {
         design,
         parts: &parts,
         annotations: memory.annotations(),
         programs: &[memory.chosen_program(scenario.seed)?],
+        paces: &[pace],
+        beside: false,
         warm_accesses: memory.warm_accesses,
         accesses: memory.accesses,
         seed: scenario.seed,

@@ -1,5 +1,6 @@
 //! The `[memory]` section of scenarios: processor, memories, device, programs by name.
 
+use super::ahead_section::{AheadSection, InPlaceSection, KernelSection, RegularSection};
 use crate::design::{Design, Parts};
 use crate::program::Program;
 use flashyard_cache::PolicyKind;
@@ -60,6 +61,15 @@ pub(crate) struct MemorySection {
     endpoint: EndpointSection,
     /// Its flash.
     flash: FlashSection,
+    /// Cells that are written in place, behind the device instead of flash, by name.
+    #[serde(default)]
+    in_place: BTreeMap<String, InPlaceSection>,
+    /// The name of those that are behind the device; flash for want of one.
+    #[serde(default)]
+    pub(crate) medium: Option<String>,
+    /// Lines that are fetched ahead, in designs that do.
+    #[serde(default)]
+    ahead: Option<AheadSection>,
     /// Annotations that the processor makes.
     #[serde(default)]
     annotations: AnnotationsSection,
@@ -78,6 +88,12 @@ pub(crate) struct MemorySection {
     /// PageRank over a generated graph.
     #[serde(default)]
     pagerank: BTreeMap<String, GraphSection>,
+    /// Kernels over a generated graph, at a pace.
+    #[serde(default)]
+    kernel: BTreeMap<String, KernelSection>,
+    /// Streams with a stride and chains of pointers, at a pace.
+    #[serde(default)]
+    regular: BTreeMap<String, RegularSection>,
 }
 
 /// Cores and caches.
@@ -443,10 +459,23 @@ impl MemorySection {
     }
 
     /// The parts of designs; of the prototype where that is asked for and there is one.
-    pub(super) fn parts(&self, prototype: bool, seed: u64) -> Parts {
+    ///
+    /// Errors: a medium that no section has.
+    pub(super) fn parts(&self, prototype: bool, seed: u64) -> Result<Parts, ScenarioError> {
+        let medium = match &self.medium {
+            None => MediumConfig::Flash(self.flash.config(seed)),
+            Some(name) => match self.in_place.get(name) {
+                Some(section) => section.medium(),
+                None => {
+                    let known = self.in_place.keys().map(String::as_str);
+                    let message = flashyard_describe::Unknown::new("medium", name, known).to_string();
+                    return Err(ScenarioError::value("memory.medium", message));
+                }
+            },
+        };
         let processor = self.prototype.as_ref().filter(|_| prototype).unwrap_or(&self.processor);
         let endpoint = &self.endpoint;
-        Parts {
+        Ok(Parts {
             machine: processor.machine(),
             dram: self.dram.config(),
             cxl: self.cxl.config(),
@@ -461,10 +490,11 @@ impl MemorySection {
                 unannounced_part: endpoint.unannounced_part,
                 prefetch_pages: endpoint.prefetch_pages,
                 guard: endpoint.guard.0,
-                medium: MediumConfig::Flash(self.flash.config(seed)),
+                medium,
             },
             device_from: 0,
-        }
+            ahead: self.ahead.as_ref().map(AheadSection::parts),
+        })
     }
 
     /// The rules of annotation.
@@ -483,7 +513,14 @@ impl MemorySection {
     /// Names of all programs.
     pub(super) fn programs(&self) -> Vec<&str> {
         let (mix, apex, stream) = (self.mix.keys(), self.apex_map.keys(), self.stream.keys());
-        mix.chain(apex).chain(stream).chain(self.bfs.keys()).chain(self.pagerank.keys()).map(String::as_str).collect()
+        mix.chain(apex)
+            .chain(stream)
+            .chain(self.bfs.keys())
+            .chain(self.pagerank.keys())
+            .chain(self.kernel.keys())
+            .chain(self.regular.keys())
+            .map(String::as_str)
+            .collect()
     }
 
     /// The program called `name`.
@@ -519,8 +556,22 @@ impl MemorySection {
             let bfs = self.bfs.get(name).map(|graph| Program::Bfs(rmat(graph)));
             bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(rmat(graph))))
         };
+        let paced = || {
+            let kernel = self.kernel.get(name).map(|kernel| kernel.program(seed));
+            kernel.or_else(|| self.regular.get(name).map(RegularSection::program))
+        };
         let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
-        mix.or_else(apex).or_else(stream).or_else(walk).ok_or_else(|| ScenarioError::value("memory.program", known()))
+        mix.or_else(apex)
+            .or_else(stream)
+            .or_else(walk)
+            .or_else(paced)
+            .ok_or_else(|| ScenarioError::value("memory.program", known()))
+    }
+
+    /// Requests in a thousand instructions that a program is to have, where its section says so.
+    pub(super) fn pace(&self, name: &str) -> Option<f64> {
+        let kernel = self.kernel.get(name).map(|kernel| kernel.misses_per_thousand);
+        kernel.or_else(|| self.regular.get(name).map(|regular| regular.misses_per_thousand))
     }
 
     /// Share of the misses that the first eight functions of a mix make.
@@ -560,10 +611,29 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
         return design == Design::PcieSsd;
     }
     if of("memory.cxl") {
-        return matches!(design, Design::CxlDram | Design::CxlSsd | Design::CxlAssd);
+        return !matches!(design, Design::Dram | Design::PcieSsd);
+    }
+    if of("memory.ahead") {
+        return design.predicts().is_some() && reads_ahead(design, key);
+    }
+    if of("memory.in_place") || of("memory.medium") {
+        return design.has_flash();
     }
     if of("memory.dram") {
         return matches!(design, Design::Dram | Design::CxlDram);
     }
     true
+}
+
+/// Keys of fetching ahead that some predictors read and others do not.
+fn reads_ahead(design: Design, key: &str) -> bool {
+    let at_device = design.predicts() == Some(flashyard_memory::Place::Device);
+    match key.rsplit('.').next().unwrap_or(key) {
+        "buffer" | "ahead_min" | "ahead_max" | "knows_switches" => at_device,
+        "host_buffer" => !at_device,
+        "offset_delay" => design == Design::BestOffset,
+        "isb_lines" | "isb_degree" => design == Design::Isb,
+        "oracle_accuracy" | "oracle_coverage" => design == Design::Oracle,
+        _ => true,
+    }
 }
