@@ -48,7 +48,7 @@ pub struct AheadConfig {
     pub buffer_lines: u32,
     /// Time of a line from the buffer.
     pub buffer: SimSpan,
-    /// Requests that a prediction may be ahead of its use, at least and at most.
+    /// Requests that a prediction may be ahead of its use, at least and at most; at the host, always the first.
     pub ahead: [u32; 2],
     /// Latency from end to end, as the device knows it.
     pub end_to_end: SimSpan,
@@ -241,7 +241,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         self.arrivals.note(at);
         let [least, most] = self.config.ahead;
         let reach = self.config.end_to_end + self.config.lead;
-        let ahead = match self.arrivals.interval() {
+        let ahead = match self.arrivals.interval().filter(|_| self.config.place == Place::Device) {
             Some(interval) if interval > SimSpan::ZERO => reach.as_ps().div_ceil(interval.as_ps()),
             _ => 1,
         };

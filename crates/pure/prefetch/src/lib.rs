@@ -15,13 +15,42 @@
 //! Sources: sheet micro-expand §3.4 to §3.8 and §5; papers in the file of each predictor.
 
 mod arrivals;
+mod attention;
+mod behaviour;
 mod best_offset;
 mod isb;
+mod lstm;
+mod nn;
 mod oracle;
 mod predictor;
+mod run_ahead;
+mod training;
+mod transformer;
+mod words;
 
 pub use arrivals::Arrivals;
+pub use attention::AttentionShape;
 pub use best_offset::BestOffset;
 pub use isb::Isb;
+pub use lstm::LstmShape;
 pub use oracle::{Oracle, OracleConfig};
-pub use predictor::{Cost, Predicted, Predictor, Seen};
+pub use predictor::{AnyPredictor, Cost, Predicted, Predictor, Seen};
+pub use training::Training;
+pub use transformer::TransformerShape;
+
+/// ML1: an LSTM over pages and offsets, trained on requests.
+pub fn lstm(seen: &[Seen], shape: LstmShape, training: &Training) -> Box<dyn AnyPredictor> {
+    Box::new(run_ahead::RunAhead::new(lstm::Lstm::trained(seen, shape, training), None))
+}
+
+/// ML2: attention over segments of addresses, trained on requests.
+pub fn attention(seen: &[Seen], shape: AttentionShape, training: &Training) -> Box<dyn AnyPredictor> {
+    Box::new(attention::Attention::trained(seen, shape, training))
+}
+
+/// The predictor of ExPAND, trained on requests; `events` says whether changes of behaviour reach it.
+pub fn transformer(seen: &[Seen], shape: TransformerShape, training: &Training, events: bool) -> Box<dyn AnyPredictor> {
+    let network = transformer::Transformer::trained(seen, shape, training);
+    let behaviour = events.then(|| behaviour::Behaviour::trained(training.part(seen)));
+    Box::new(run_ahead::RunAhead::new(network, behaviour))
+}

@@ -39,6 +39,18 @@ pub trait Predictor {
     fn cost(&self) -> Cost;
 }
 
+/// A predictor of any kind, which can be had again as it is.
+pub trait AnyPredictor: Predictor + Send {
+    /// Another one in the same state.
+    fn again(&self) -> Box<dyn AnyPredictor>;
+}
+
+impl<P: Predictor + Clone + Send + 'static> AnyPredictor for P {
+    fn again(&self) -> Box<dyn AnyPredictor> {
+        Box::new(self.clone())
+    }
+}
+
 impl<P: Predictor + ?Sized> Predictor for Box<P> {
     fn observe(&mut self, seen: Seen, ahead: u32, predicted: &mut Vec<Predicted>) {
         (**self).observe(seen, ahead, predicted);

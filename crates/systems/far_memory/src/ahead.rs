@@ -8,7 +8,10 @@ use crate::program::{Program, Source};
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_kernel::Rng;
 use flashyard_memory::{AheadConfig, Machine, MachineConfig, MemoryError, Place};
-use flashyard_prefetch::{BestOffset, Isb, Oracle, OracleConfig, Predictor, Seen};
+use flashyard_prefetch::{
+    AnyPredictor, AttentionShape, BestOffset, Isb, LstmShape, Oracle, OracleConfig, Seen, Training, TransformerShape,
+    attention, lstm, transformer,
+};
 use flashyard_units::{SimSpan, SimTime};
 
 /// Parameters of fetching ahead.
@@ -36,6 +39,16 @@ pub struct AheadParts {
     pub isb_degree: u32,
     /// Shares of the oracle.
     pub oracle: OracleConfig,
+    /// How much networks are trained on the requests before the measured part; the seed is that of the run.
+    pub training: Training,
+    /// Sizes of the LSTM.
+    pub lstm: LstmShape,
+    /// Sizes of the attention network.
+    pub attention: AttentionShape,
+    /// Sizes of the transformer.
+    pub transformer: TransformerShape,
+    /// Whether changes of behaviour reach the transformer.
+    pub events: bool,
 }
 
 impl AheadParts {
@@ -154,8 +167,10 @@ pub(crate) fn predictor(
     parts: &Parts,
     recorded: &Recorded,
     seed: u64,
-) -> Option<Box<dyn Predictor + Send>> {
+) -> Option<Box<dyn AnyPredictor>> {
     let ahead = parts.ahead.as_ref()?;
+    let training = Training { seed, ..ahead.training };
+    let before = &recorded.seen[..recorded.warm];
     Some(match design {
         Design::BestOffset => Box::new(BestOffset::new(ahead.offset_delay)),
         Design::Isb => Box::new(Isb::new(ahead.isb_lines, ahead.isb_degree)),
@@ -163,6 +178,9 @@ pub(crate) fn predictor(
             let lines = recorded.seen.iter().map(|seen| seen.line as u32).collect();
             Box::new(Oracle::new(ahead.oracle, lines, Rng::named(seed, "oracle")))
         }
+        Design::Lstm => lstm(before, ahead.lstm, &training),
+        Design::Attention => attention(before, ahead.attention, &training),
+        Design::Expand => transformer(before, ahead.transformer, &training, ahead.events),
         _ => return None,
     })
 }

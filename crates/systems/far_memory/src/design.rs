@@ -3,12 +3,12 @@
 //! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
 use crate::ahead::AheadParts;
-use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits};
+use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
     Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, MachineConfig, MediumConfig,
     MemoryError, Node, PAGE_BYTES, PathConfig, Place, Topology,
 };
-use flashyard_prefetch::{Cost, Predictor};
+use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
 use flashyard_units::{Named, SimSpan, SimTime};
 
 /// A design.
@@ -28,6 +28,12 @@ pub enum Design {
     BestOffset,
     /// CXL-SSD that the host reads ahead along sequences that repeat.
     Isb,
+    /// CXL-SSD that the host reads ahead by an LSTM.
+    Lstm,
+    /// CXL-SSD that the host reads ahead by attention over segments of addresses.
+    Attention,
+    /// CXL-SSD that predicts its requests itself and pushes their lines.
+    Expand,
     /// CXL-SSD that pushes what its program will ask for, as often as set.
     Oracle,
 }
@@ -41,6 +47,9 @@ impl Named for Design {
         Self::CxlAssd,
         Self::BestOffset,
         Self::Isb,
+        Self::Lstm,
+        Self::Attention,
+        Self::Expand,
         Self::Oracle,
     ];
 
@@ -53,6 +62,9 @@ impl Named for Design {
             Self::CxlAssd => "cxl-assd",
             Self::BestOffset => "best-offset",
             Self::Isb => "isb",
+            Self::Lstm => "lstm",
+            Self::Attention => "attention",
+            Self::Expand => "expand",
             Self::Oracle => "oracle",
         }
     }
@@ -69,6 +81,11 @@ impl Design {
             Self::CxlAssd => "CXL-SSD whose requests say what must not be delayed and what is worth keeping",
             Self::BestOffset => "CXL-SSD whose host reads ahead by the offset that would have been in time most often",
             Self::Isb => "CXL-SSD whose host reads ahead along sequences of lines that repeat",
+            Self::Lstm => "CXL-SSD whose host reads ahead by a trained LSTM over pages and offsets (ML1)",
+            Self::Attention => "CXL-SSD whose host reads ahead by trained attention over segments of addresses (ML2)",
+            Self::Expand => {
+                "CXL-SSD that predicts its requests by a trained transformer and pushes lines when they are due"
+            }
             Self::Oracle => {
                 "CXL-SSD that knows its program and pushes lines with the accuracy and coverage that are set"
             }
@@ -80,11 +97,16 @@ impl Design {
         !matches!(self, Self::Dram | Self::CxlDram)
     }
 
+    /// Whether it predicts by a network that is trained before the run.
+    pub const fn is_trained(self) -> bool {
+        matches!(self, Self::Lstm | Self::Attention | Self::Expand)
+    }
+
     /// Where lines are predicted, in designs that fetch them ahead.
     pub const fn predicts(self) -> Option<Place> {
         match self {
-            Self::BestOffset | Self::Isb => Some(Place::Host),
-            Self::Oracle => Some(Place::Device),
+            Self::BestOffset | Self::Isb | Self::Lstm | Self::Attention => Some(Place::Host),
+            Self::Expand | Self::Oracle => Some(Place::Device),
             Self::Dram | Self::CxlDram | Self::PcieSsd | Self::CxlSsd | Self::CxlAssd => None,
         }
     }
@@ -129,9 +151,6 @@ impl Parts {
     }
 }
 
-/// A predictor of any design.
-pub(crate) type AnyPredictor = Box<dyn Predictor + Send>;
-
 /// The memory of a design.
 pub struct Backing {
     /// DRAM on the processor, for addresses below `device_from`.
@@ -139,7 +158,13 @@ pub struct Backing {
     device_from: u64,
     far: Far,
     local_requests: u64,
+    loads: u64,
+    /// When every thousandth load was asked for.
+    marks: Vec<SimTime>,
 }
+
+/// Loads from one mark to the next.
+pub(crate) const MARK: u64 = 1000;
 
 /// The memory behind a path.
 enum Far {
@@ -150,7 +175,7 @@ enum Far {
     /// A device with flash.
     Device(Box<Expander<Endpoint>>),
     /// A device with flash whose lines are fetched ahead.
-    Ahead(Box<Ahead<Endpoint, AnyPredictor>>),
+    Ahead(Box<Ahead<Endpoint, Box<dyn AnyPredictor>>>),
 }
 
 impl Backing {
@@ -160,7 +185,7 @@ impl Backing {
     pub(crate) fn new(
         design: Design,
         parts: &Parts,
-        predictor: Option<AnyPredictor>,
+        predictor: Option<Box<dyn AnyPredictor>>,
         seed: u64,
     ) -> Result<Self, MemoryError> {
         let reads_annotations = design == Design::CxlAssd;
@@ -170,7 +195,7 @@ impl Backing {
             Design::CxlDram => Far::Dram(Box::new(Expander::new(parts.cxl, Dram::new(parts.dram)?))),
             Design::PcieSsd => Far::Device(Box::new(Expander::new(parts.bar, device()?))),
             Design::CxlSsd | Design::CxlAssd => Far::Device(Box::new(Expander::new(parts.cxl, device()?))),
-            Design::BestOffset | Design::Isb | Design::Oracle => {
+            _ => {
                 let lacks =
                     || MemoryError::Range { name: "predictors of the design", value: 0, range: "1: see memory.ahead" };
                 let (predictor, ahead) = predictor.zip(parts.ahead).ok_or_else(lacks)?;
@@ -179,7 +204,19 @@ impl Backing {
                 Far::Ahead(Box::new(Ahead::new(config, Expander::new(parts.cxl, device()?), predictor)))
             }
         };
-        Ok(Self { local: Dram::new(parts.dram)?, device_from: parts.device_from, far, local_requests: 0 })
+        Ok(Self {
+            local: Dram::new(parts.dram)?,
+            device_from: parts.device_from,
+            far,
+            local_requests: 0,
+            loads: 0,
+            marks: Vec::new(),
+        })
+    }
+
+    /// When every thousandth load was asked for.
+    pub(crate) fn marks(&self) -> &[SimTime] {
+        &self.marks
     }
 
     /// Requests that DRAM on the processor has answered.
@@ -221,6 +258,12 @@ impl Memory for Backing {
 
     #[inline]
     fn access(&mut self, now: SimTime, token: u64, access: &MemoryAccess) -> Completes {
+        if access.operation == Transaction::Load {
+            self.loads += 1;
+            if self.loads.is_multiple_of(MARK) {
+                self.marks.push(now);
+            }
+        }
         if access.address >= self.device_from {
             match &mut self.far {
                 Far::Device(expander) => return expander.access(now, token, access),

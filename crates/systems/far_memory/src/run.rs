@@ -1,13 +1,13 @@
 //! One run: a design under a program.
 
 use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, predictor, record};
-use crate::design::{Backing, Design, Parts};
+use crate::design::{Backing, Design, MARK, Parts};
 use crate::program::{Program, Source};
 use flashyard_memory::{
     AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, Graph, LEVELS_MAX, Machine,
     MachineConfig, MemoryError, Stalls,
 };
-use flashyard_prefetch::Cost;
+use flashyard_prefetch::{AnyPredictor, Cost};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -52,6 +52,8 @@ pub struct Figures {
     pub flash: Option<FlashCounters>,
     /// Counts of lines fetched ahead over the measured part, and the cost of predicting them.
     pub ahead: Option<(AheadCounters, Cost)>,
+    /// Mean interval of a thousand loads of the memory after the other, in nanoseconds.
+    pub intervals_ns: Vec<f64>,
     /// Requests that DRAM on the processor has answered.
     pub local_requests: u64,
     /// Levels of cache.
@@ -104,7 +106,7 @@ impl Figures {
 pub type Run = Option<Vec<Figures>>;
 
 /// Programs of a job with their graphs, their paces, and the requests that they make.
-struct Prepared {
+pub(crate) struct Prepared {
     graphs: Vec<Option<Graph>>,
     /// Instructions for an access of each; none where the program has its own pace.
     instructions: Vec<Option<f64>>,
@@ -135,7 +137,7 @@ impl Job<'_> {
     }
 
     /// Builds graphs, and runs programs for their requests where a pace or a predictor needs those.
-    fn prepare(&self) -> Result<Prepared, MemoryError> {
+    pub(crate) fn prepare(&self) -> Result<Prepared, MemoryError> {
         let graphs = self.programs.iter().map(Program::graph).collect::<Result<Vec<_>, _>>()?;
         let mut prepared =
             Prepared { graphs, instructions: vec![None; self.programs.len()], recorded: Recorded::default() };
@@ -169,6 +171,11 @@ impl Job<'_> {
         Part::Instructions((accesses as f64 * if least < f64::MAX { least } else { 1.0 }) as u64)
     }
 
+    /// The predictor of the design; a network is trained.
+    pub(crate) fn predictor(&self, prepared: &Prepared) -> Option<Box<dyn AnyPredictor>> {
+        predictor(self.design, self.parts, &prepared.recorded, self.seed)
+    }
+
     fn config(&self) -> MachineConfig {
         MachineConfig {
             uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.device_from),
@@ -182,11 +189,23 @@ impl Job<'_> {
 ///
 /// Errors: parameters outside their ranges.
 pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, MemoryError> {
+    let prepared = job.prepare()?;
+    let predictor = job.predictor(&prepared);
+    run_prepared(job, &prepared, predictor, observer)
+}
+
+/// Runs a job that was prepared, or one that differs from it in parts that change no request of its programs.
+///
+/// Errors: parameters outside their ranges.
+pub(crate) fn run_prepared(
+    job: &Job<'_>,
+    prepared: &Prepared,
+    predictor: Option<Box<dyn AnyPredictor>>,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<Run, MemoryError> {
     let config = job.config();
     let cores = config.cores;
     let levels = config.levels.len();
-    let prepared = job.prepare()?;
-    let predictor = predictor(job.design, job.parts, &prepared.recorded, job.seed);
     let mut backing = Backing::new(job.design, job.parts, predictor, job.seed)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
         program.warm(endpoint, cores, job.seed)?;
@@ -195,11 +214,11 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
     let mut figures = Vec::new();
     let count = if job.beside { job.programs.len().min(1) } else { job.programs.len() };
     let most = (PIECE / u64::from(cores)).max(1);
-    let (warm, measured) = (job.part(&prepared, job.warm_accesses), job.part(&prepared, job.accesses));
+    let (warm, measured) = (job.part(prepared, job.warm_accesses), job.part(prepared, job.accesses));
     let all = (warm.pieces(most).count() + measured.pieces(most).count() * count).max(1) as f64;
     let mut done = 0;
     for number in 0..count {
-        let mut sources = job.sources(&prepared, number)?;
+        let mut sources = job.sources(prepared, number)?;
         let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
             part.pieces(most).all(|piece| {
                 piece.run(machine, sources);
@@ -226,6 +245,7 @@ struct Before {
     endpoint: Option<EndpointCounters>,
     ahead: Option<AheadCounters>,
     local: u64,
+    marks: usize,
 }
 
 impl Before {
@@ -236,6 +256,7 @@ impl Before {
             endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
             ahead: memory.ahead().map(|ahead| ahead.0),
             local: memory.local_requests(),
+            marks: memory.marks().len(),
         }
     }
 
@@ -249,6 +270,10 @@ impl Before {
             endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
             ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), before)| (counters.since(&before), cost)),
+            intervals_ns: memory.marks()[self.marks..]
+                .windows(2)
+                .map(|pair| pair[1].since(pair[0]).as_ps() as f64 / 1e3 / MARK as f64)
+                .collect(),
             local_requests: memory.local_requests() - self.local,
             levels,
             core_count,

@@ -2,9 +2,9 @@
 
 use crate::ahead::AheadParts;
 use crate::program::Program;
-use flashyard_describe::{Size, Time};
+use flashyard_describe::{ScenarioError, Size, Time};
 use flashyard_memory::{MediumConfig, PAGE_BYTES, Rmat, StridesConfig};
-use flashyard_prefetch::OracleConfig;
+use flashyard_prefetch::{AttentionShape, LstmShape, OracleConfig, Training, TransformerShape};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -50,11 +50,38 @@ pub(super) struct AheadSection {
     /// Share of the requests that the oracle predicts.
     #[schemars(range(min = 0.0, max = 1.0))]
     oracle_coverage: f64,
+    /// Requests before the measured part that networks are trained on at most.
+    #[schemars(range(min = 0, max = 100_000_000))]
+    training_requests: u32,
+    /// How often each is shown to a network.
+    #[schemars(range(min = 0, max = 1000))]
+    training_epochs: u32,
+    /// Rate of the training.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    training_rate: f64,
+    /// Places in the program that networks tell apart, the rest being one more.
+    #[schemars(range(min = 2, max = 65_536))]
+    network_counters: u32,
+    /// Requests that networks look back at.
+    #[schemars(range(min = 1, max = 1024))]
+    network_window: u32,
+    /// Numbers of an embedding and of the state of the LSTM, and pages that it knows.
+    lstm: [u32; 3],
+    /// Numbers of a token and of the hidden layer of the attention network, and lines that it reads ahead at most.
+    attention: [u32; 3],
+    /// Numbers of each modality's attention, of the fusion and of the hidden layer of the transformer, its heads, and steps that it
+    /// knows.
+    transformer: [u32; 5],
+    /// Whether changes of behaviour reach the transformer.
+    behaviour_events: bool,
 }
 
 impl AheadSection {
     /// What designs make of it.
     pub(super) fn parts(&self) -> AheadParts {
+        let [embedding, hidden, pages] = self.lstm;
+        let [size, feed, degree] = self.attention;
+        let [attention, fusion, wide, heads, steps] = self.transformer;
         let lines = |size: &Size| (size.0.get() / 64) as u32;
         AheadParts {
             buffer_lines: lines(&self.buffer),
@@ -68,7 +95,50 @@ impl AheadSection {
             isb_lines: self.isb_lines,
             isb_degree: self.isb_degree,
             oracle: OracleConfig { coverage: self.oracle_coverage, accuracy: self.oracle_accuracy },
+            training: Training {
+                requests: self.training_requests,
+                epochs: self.training_epochs,
+                rate: self.training_rate as f32,
+                seed: 0,
+            },
+            lstm: LstmShape { embedding, hidden, pages, counters: self.network_counters },
+            attention: AttentionShape {
+                size,
+                feed,
+                degree,
+                window: self.network_window,
+                counters: self.network_counters,
+            },
+            transformer: TransformerShape {
+                attention,
+                fusion,
+                feed: wide,
+                heads,
+                steps,
+                window: self.network_window,
+                counters: self.network_counters,
+            },
+            events: self.behaviour_events,
         }
+    }
+
+    /// Sizes that no network has, in words.
+    ///
+    /// Errors: the first of them.
+    pub(super) fn check(&self) -> Result<(), ScenarioError> {
+        let sizes = [&self.lstm[..], &self.attention, &self.transformer];
+        let names = ["memory.ahead.lstm", "memory.ahead.attention", "memory.ahead.transformer"];
+        for (sizes, name) in sizes.into_iter().zip(names) {
+            if sizes.iter().any(|size| !(1..=4096).contains(size)) {
+                return Err(ScenarioError::value(name, format!("{sizes:?}; give sizes from 1 to 4096")));
+            }
+        }
+        let [_, fusion, _, heads, _] = self.transformer;
+        if fusion % heads != 0 {
+            let message = format!("{heads} heads do not divide the fusion of {fusion}");
+            return Err(ScenarioError::value("memory.ahead.transformer", message));
+        }
+        Ok(())
     }
 }
 

@@ -3,9 +3,11 @@
 mod ahead_section;
 mod cxl_ssd;
 mod designs;
+mod expand;
 mod plain;
 mod result;
 mod section;
 
 pub use cxl_ssd::CxlSsd;
+pub use expand::Expand;
 pub use plain::MemoryRoom;

@@ -462,7 +462,21 @@ impl MemorySection {
     ///
     /// Errors: a medium that no section has.
     pub(super) fn parts(&self, prototype: bool, seed: u64) -> Result<Parts, ScenarioError> {
-        let medium = match &self.medium {
+        self.parts_of(prototype, self.medium.as_deref(), seed)
+    }
+
+    /// The parts of designs with the medium of a section behind the device, or with flash.
+    ///
+    /// Errors: a medium that no section has.
+    pub(super) fn parts_on(&self, medium: Option<&str>, seed: u64) -> Result<Parts, ScenarioError> {
+        self.parts_of(false, medium, seed)
+    }
+
+    fn parts_of(&self, prototype: bool, medium: Option<&str>, seed: u64) -> Result<Parts, ScenarioError> {
+        if let Some(ahead) = &self.ahead {
+            ahead.check()?;
+        }
+        let medium = match medium {
             None => MediumConfig::Flash(self.flash.config(seed)),
             Some(name) => match self.in_place.get(name) {
                 Some(section) => section.medium(),
@@ -633,6 +647,11 @@ fn reads_ahead(design: Design, key: &str) -> bool {
         "host_buffer" => !at_device,
         "offset_delay" => design == Design::BestOffset,
         "isb_lines" | "isb_degree" => design == Design::Isb,
+        "training_requests" | "training_epochs" | "training_rate" | "network_counters" => design.is_trained(),
+        "network_window" => matches!(design, Design::Attention | Design::Expand),
+        "lstm" => design == Design::Lstm,
+        "attention" => design == Design::Attention,
+        "transformer" | "behaviour_events" => design == Design::Expand,
         "oracle_accuracy" | "oracle_coverage" => design == Design::Oracle,
         _ => true,
     }
