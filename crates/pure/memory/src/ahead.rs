@@ -116,10 +116,10 @@ impl AheadCounters {
         (self.read, self.answered)
     }
 
-    /// Share of the fetched lines that were used; `None` where none was fetched.
+    /// Share of the fetched lines that were used, at most 1 where some were fetched before the counts began; `None` where none was fetched.
     pub fn accuracy(&self) -> Option<f64> {
         let used = self.hits + self.late_under_way;
-        (self.fetched > 0).then(|| used as f64 / self.fetched as f64)
+        (self.fetched > 0).then(|| (used as f64 / self.fetched as f64).min(1.0))
     }
 
     /// Share of the requests that fetched lines answered in time.

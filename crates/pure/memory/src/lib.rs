@@ -5,10 +5,11 @@
 //! annotations of requests; DRAM with banks and open rows; a path over CXL with switches, whose messages take their bytes
 //! of flits on the link; an endpoint with internal DRAM under any eviction policy, and behind it flash with our
 //! translation layer, or cells that are written in place; garbage collection that guard times postpone; programs
-//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked).
+//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked, streams with strides); lines that are read ahead at the host or pushed by the device into a
+//! buffer beside the caches, at times that the latency from end to end decides, which enumeration finds.
 //!
 //! The path of an access: `machine` dispatches it in program order and looks it up level by level; a miss goes to whatever
-//! implements [`flashyard_cxl::Memory`]: [`Dram`], or an [`Expander`] with an [`Endpoint`] behind it.
+//! implements [`flashyard_cxl::Memory`]: [`Dram`], or an [`Expander`] with an [`Endpoint`] behind it, or [`Ahead`] around that.
 //!
 //! What it does not model: coherence between cores, instruction fetches, prefetchers of cores, translation of addresses,
 //! branch prediction, refresh of DRAM; data. A core dispatches accesses in program order, so that one that waits for a

@@ -2,7 +2,7 @@
 //!
 //! One machine ([`flashyard_memory`]) stands behind all of them. A design says what it is made of (`design`), a program what it
 //! accesses (`program`), and a run puts both together (`run`). Rooms of systems: `memory` compares designs on any program,
-//! `cxl-ssd` has the published results of CXL-SSD.
+//! `cxl-ssd` has the published results of CXL-SSD, `expand` those of ExPAND.
 
 mod ahead;
 mod design;

@@ -243,7 +243,7 @@ pub(crate) fn run_prepared(
 struct Before {
     at: SimTime,
     endpoint: Option<EndpointCounters>,
-    ahead: Option<AheadCounters>,
+    ahead: Option<(AheadCounters, Cost)>,
     local: u64,
     marks: usize,
 }
@@ -254,7 +254,7 @@ impl Before {
         Self {
             at: machine.now(),
             endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
-            ahead: memory.ahead().map(|ahead| ahead.0),
+            ahead: memory.ahead(),
             local: memory.local_requests(),
             marks: memory.marks().len(),
         }
@@ -269,7 +269,9 @@ impl Before {
             latencies: machine.latencies().clone(),
             endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
-            ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), before)| (counters.since(&before), cost)),
+            ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), (before, earlier))| {
+                (counters.since(&before), Cost { inferences: cost.inferences - earlier.inferences, ..cost })
+            }),
             intervals_ns: memory.marks()[self.marks..]
                 .windows(2)
                 .map(|pair| pair[1].since(pair[0]).as_ps() as f64 / 1e3 / MARK as f64)

@@ -222,11 +222,7 @@ impl ExpandRun {
     }
 
     /// Carries the run out at all its points; `None` when the observer stopped it.
-    fn figures(
-        &self,
-        base: &Base,
-        observer: &mut dyn FnMut(f64) -> bool,
-    ) -> Result<Option<OfPoints>, ScenarioError> {
+    fn figures(&self, base: &Base, observer: &mut dyn FnMut(f64) -> bool) -> Result<Option<OfPoints>, ScenarioError> {
         let memory = &base.memory;
         let beside = self.program == "mixed";
         let names: Vec<&str> =
