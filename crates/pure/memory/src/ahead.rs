@@ -21,6 +21,9 @@ use flashyard_units::{SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+/// Lines that addresses of 64 bits have.
+const LINES: u64 = u64::MAX / CACHE_LINE_BYTES;
+
 /// A device that can have a line ready before it is asked for.
 pub trait Stages: Device {
     /// Brings the page of a line into internal DRAM; returns when it is there.
@@ -259,6 +262,10 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
 
     fn plan(&mut self, prediction: &Predicted, now: SimTime) {
         let line = prediction.line;
+        // A network may step to a line that no address has.
+        if line >= LINES {
+            return;
+        }
         if self.buffer.find(line).is_some() || self.planned.find(line).is_some() {
             self.counters.known += 1;
             return;

@@ -25,7 +25,7 @@ impl Node {
     }
 }
 
-/// What a device says of its own latency: one entry of the Device Scoped Latency and Bandwidth Information Structure.
+/// The latency that a device reports of itself: one entry of the Device Scoped Latency and Bandwidth Information Structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dslbis {
     /// Range of addresses that it is about.
@@ -98,7 +98,7 @@ pub struct Bridge {
 pub struct Found {
     /// Its bus.
     pub bus: u8,
-    /// What its mailbox has handed out.
+    /// The table that its mailbox has handed out.
     pub table: [u8; DSLBIS_BYTES],
     /// The register of its configuration space in which the host leaves the latency from end to end, in nanoseconds.
     pub end_to_end_ns: u32,

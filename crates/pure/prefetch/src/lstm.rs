@@ -149,7 +149,7 @@ fn layout(shape: &LstmShape, params: &mut Params, rng: &mut Rng) -> Layout {
     };
     let input = dense(4 * h, 3 * e);
     let (page, offset) = (dense(classes, h), dense(PAGE as usize, h));
-    // What is remembered stays at first. [X]
+    // Cells keep their numbers at first. [X]
     for forget in &mut params.values[input.1].data[h..2 * h] {
         *forget = 1.0;
     }

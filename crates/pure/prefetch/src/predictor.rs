@@ -1,4 +1,4 @@
-//! What all predictors have in common.
+//! The contract of predictors.
 
 /// A request that the last level of cache could not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Predicted {
     pub after: u32,
 }
 
-/// What a predictor takes of hardware.
+/// Hardware that a predictor takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Bytes of tables and weights.
@@ -31,11 +31,11 @@ pub struct Cost {
 
 /// Predicts requests from those before.
 pub trait Predictor {
-    /// Takes a request in and appends the lines that it predicts anew: those that it has predicted before are not told again.
+    /// Takes a request in and appends lines that it has not predicted before.
     /// `ahead` bounds how many requests a prediction may be ahead of its use.
     fn observe(&mut self, seen: Seen, ahead: u32, predicted: &mut Vec<Predicted>);
 
-    /// What it takes.
+    /// Hardware that it takes.
     fn cost(&self) -> Cost;
 }
 

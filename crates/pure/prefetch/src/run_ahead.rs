@@ -15,7 +15,7 @@ const STEPS: usize = 8;
 /// Share of all predictions up to a line. [A]
 const CONFIDENCE: f32 = 0.5;
 
-/// What a network takes in.
+/// The input of a network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) line: u64,

@@ -1,4 +1,4 @@
-//! What designs that fetch lines ahead need before a run: the requests of its programs, the pace of each, a predictor.
+//! Preparations of designs that fetch lines ahead: the requests of its programs, the pace of each, a predictor.
 //!
 //! Fetched lines lie in a buffer beside the caches, so that which requests a program makes does not depend on them: those of a core by itself are
 //! the same in every design, and are written down in a run before.
@@ -7,66 +7,9 @@ use crate::design::{Design, Parts};
 use crate::program::{Program, Source};
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_kernel::Rng;
-use flashyard_memory::{AheadConfig, Machine, MachineConfig, MemoryError, Place};
-use flashyard_prefetch::{
-    AnyPredictor, AttentionShape, BestOffset, Isb, LstmShape, Oracle, OracleConfig, Seen, Training, TransformerShape,
-    attention, lstm, transformer,
-};
+use flashyard_memory::{Machine, MachineConfig, MemoryError};
+use flashyard_prefetch::{AnyPredictor, BestOffset, Isb, Oracle, Seen, Training, attention, lstm, transformer};
 use flashyard_units::{SimSpan, SimTime};
-
-/// Parameters of fetching ahead.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AheadParts {
-    /// Lines of the buffer of a device that pushes.
-    pub buffer_lines: u32,
-    /// Lines of the buffer of a predictor at the host.
-    pub host_lines: u32,
-    /// Time of a line from either.
-    pub buffer: SimSpan,
-    /// Requests that a prediction may be ahead of its use, at least and at most.
-    pub ahead: [u32; 2],
-    /// Whether the device knows the switches before it.
-    pub aware: bool,
-    /// Time of an inference.
-    pub inference: SimSpan,
-    /// Share of estimates that are spoiled.
-    pub spoiled: f64,
-    /// Requests after which Best-Offset notes a line.
-    pub offset_delay: u32,
-    /// Lines of which ISB keeps the addresses.
-    pub isb_lines: u32,
-    /// Lines that ISB prefetches ahead.
-    pub isb_degree: u32,
-    /// Shares of the oracle.
-    pub oracle: OracleConfig,
-    /// How much networks are trained on the requests before the measured part; the seed is that of the run.
-    pub training: Training,
-    /// Sizes of the LSTM.
-    pub lstm: LstmShape,
-    /// Sizes of the attention network.
-    pub attention: AttentionShape,
-    /// Sizes of the transformer.
-    pub transformer: TransformerShape,
-    /// Whether changes of behaviour reach the transformer.
-    pub events: bool,
-}
-
-impl AheadParts {
-    /// The configuration of a design that fetches ahead; `end_to_end` and `lead` are those of its device.
-    pub(crate) fn config(&self, place: Place, end_to_end: SimSpan, lead: SimSpan, seed: u64) -> AheadConfig {
-        AheadConfig {
-            place,
-            buffer_lines: if place == Place::Host { self.host_lines } else { self.buffer_lines },
-            buffer: self.buffer,
-            ahead: self.ahead,
-            end_to_end,
-            lead,
-            inference: self.inference,
-            spoiled: self.spoiled,
-            seed,
-        }
-    }
-}
 
 /// Requests of programs, in their order.
 #[derive(Clone, Debug, Default)]
@@ -100,8 +43,8 @@ impl Memory for Recorder {
 pub(crate) enum Part {
     /// So many accesses.
     Accesses(u64),
-    /// So many instructions, of sources at a pace of their own.
-    Instructions(u64),
+    /// Up to a time so long after that of the core that is furthest ahead.
+    Time(SimSpan),
 }
 
 impl Part {
@@ -109,23 +52,24 @@ impl Part {
     pub(crate) fn run<M: Memory>(self, machine: &mut Machine<M>, sources: &mut [Source<'_>]) -> u64 {
         match self {
             Self::Accesses(accesses) => machine.run(sources, accesses),
-            Self::Instructions(instructions) => {
-                for source in &mut *sources {
-                    source.grant(instructions);
-                }
-                machine.run(sources, u64::MAX)
+            Self::Time(span) => {
+                let until = machine.now() + span;
+                machine.run_until(sources, until)
             }
         }
     }
 
-    /// Parts of so much one after the other, and what is left.
+    /// Parts of so many accesses one after the other, and what is left; a time in sixteen parts.
     pub(crate) fn pieces(self, most: u64) -> impl Iterator<Item = Self> {
-        let (whole, make): (u64, fn(u64) -> Self) = match self {
-            Self::Accesses(whole) => (whole, Self::Accesses),
-            Self::Instructions(whole) => (whole, Self::Instructions),
+        const PARTS: u64 = 16;
+        let count = match self {
+            Self::Accesses(whole) => whole.div_ceil(most.max(1)),
+            Self::Time(_) => PARTS,
         };
-        let most = most.max(1);
-        (0..whole.div_ceil(most)).map(move |piece| make(most.min(whole - piece * most)))
+        (0..count).map(move |piece| match self {
+            Self::Accesses(whole) => Self::Accesses(most.min(whole - piece * most)),
+            Self::Time(span) => Self::Time(SimSpan::from_ps(span.as_ps() / PARTS)),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
-use crate::ahead::AheadParts;
+use crate::ahead_parts::AheadParts;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
     Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, MachineConfig, MediumConfig,

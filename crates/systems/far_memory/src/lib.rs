@@ -5,12 +5,13 @@
 //! `cxl-ssd` has the published results of CXL-SSD, `expand` those of ExPAND.
 
 mod ahead;
+mod ahead_parts;
 mod design;
 mod program;
 pub mod room;
 mod run;
 
-pub use ahead::AheadParts;
+pub use ahead_parts::AheadParts;
 pub use design::{Backing, Design, Parts};
 pub use program::{Program, Source};
 pub use run::{Figures, Job, Run, run};

@@ -84,13 +84,6 @@ impl<'a> Source<'a> {
     pub(crate) fn placed(source: Source<'a>, instructions: f64, address: u64, function: u16) -> Self {
         Self::Placed(Box::new(Placed::new(source, instructions, address, function)))
     }
-
-    /// Lets so many instructions come from now on, where the source is at a pace of its own.
-    pub(crate) fn grant(&mut self, instructions: u64) {
-        if let Self::Placed(placed) = self {
-            placed.grant(instructions);
-        }
-    }
 }
 
 impl Accesses for Source<'_> {

@@ -14,6 +14,9 @@ use flashyard_units::{SimSpan, SimTime};
 /// Accesses of all cores between two looks of the observer.
 const PIECE: u64 = 1 << 20;
 
+/// How many times as long a mixture takes on flash as with the memory that writes its requests down, about. [A] 100 ns and some 4 us
+const SLOWER: u64 = 40;
+
 /// A design under programs, one after the other.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
@@ -27,8 +30,9 @@ pub struct Job<'a> {
     pub programs: &'a [Program],
     /// Requests in a thousand instructions that each program is to have; none for its own pace.
     pub paces: &'a [Option<f64>],
-    /// Whether programs run beside each other, one on each core, and are measured together.
-    pub beside: bool,
+    /// Programs run beside each other, one on each core, for so long before and while they are measured together; one after the other
+    /// where there are no such times.
+    pub beside: Option<[SimSpan; 2]>,
     /// Accesses of each core before the first is measured.
     pub warm_accesses: u64,
     /// Accesses of each core under each program.
@@ -90,7 +94,7 @@ impl Figures {
         if core.memory_latency > core.latency {
             broken.push("accesses to the memory took longer than all accesses".to_owned());
         }
-        // What is read ahead arrives as well; what a buffer answers does not, nor what the host waits for that it has read ahead.
+        // Lines that are read ahead arrive as well; loads that a buffer answers do not, nor those that wait for lines read ahead.
         let (read, answered) = self.ahead.map_or((0, 0), |(ahead, _)| ahead.read_and_answered());
         let made: u64 = core.requests.iter().sum::<u64>() + read - answered;
         if let Some(endpoint) = &self.endpoint
@@ -122,7 +126,7 @@ impl Job<'_> {
         let of = |number: usize, cores: u32| {
             self.programs[number].sources(cores, prepared.graphs[number].as_ref(), seed(number))
         };
-        if !self.beside {
+        if self.beside.is_none() {
             let instructions = prepared.instructions[number];
             return Ok(of(number, cores)?.into_iter().map(|source| placed(source, instructions, 0, 0)).collect());
         }
@@ -152,23 +156,18 @@ impl Job<'_> {
         }
         if self.design.predicts().is_some() && !self.programs.is_empty() {
             let mut sources = self.sources(&prepared, 0)?;
-            prepared.recorded = record(
-                &self.parts.machine,
-                &mut sources,
-                self.part(&prepared, self.warm_accesses),
-                self.part(&prepared, self.accesses),
-            )?;
+            let [warm, measured] = self.parts(1);
+            prepared.recorded = record(&self.parts.machine, &mut sources, warm, measured)?;
         }
         Ok(prepared)
     }
 
-    /// So many accesses of each core; beside each other, all cores run the instructions of the one that makes most of its accesses.
-    fn part(&self, prepared: &Prepared, accesses: u64) -> Part {
-        if !self.beside {
-            return Part::Accesses(accesses);
+    /// The parts before and while figures count, `slower` times as long where memory is so much slower than that which writes requests down.
+    fn parts(&self, slower: u64) -> [Part; 2] {
+        match self.beside {
+            None => [self.warm_accesses, self.accesses].map(Part::Accesses),
+            Some(times) => times.map(|time| Part::Time(SimSpan::from_ps(time.as_ps() * slower / SLOWER))),
         }
-        let least = prepared.instructions.iter().flatten().copied().fold(f64::MAX, f64::min);
-        Part::Instructions((accesses as f64 * if least < f64::MAX { least } else { 1.0 }) as u64)
     }
 
     /// The predictor of the design; a network is trained.
@@ -212,9 +211,9 @@ pub(crate) fn run_prepared(
     }
     let mut machine = Machine::new(config, backing)?;
     let mut figures = Vec::new();
-    let count = if job.beside { job.programs.len().min(1) } else { job.programs.len() };
+    let count = if job.beside.is_some() { job.programs.len().min(1) } else { job.programs.len() };
     let most = (PIECE / u64::from(cores)).max(1);
-    let (warm, measured) = (job.part(prepared, job.warm_accesses), job.part(prepared, job.accesses));
+    let [warm, measured] = job.parts(SLOWER);
     let all = (warm.pieces(most).count() + measured.pieces(most).count() * count).max(1) as f64;
     let mut done = 0;
     for number in 0..count {

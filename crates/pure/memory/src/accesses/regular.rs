@@ -129,33 +129,22 @@ pub struct Placed<A> {
     spread: f64,
     address: u64,
     function: u16,
-    /// Instructions that may still come.
-    left: u64,
 }
 
 impl<A> Placed<A> {
     /// The accesses of `source`, one in so many `instructions` (at least 1), `address` bytes and `function` places further.
     pub fn new(source: A, instructions: f64, address: u64, function: u16) -> Self {
-        Self { source, instructions: instructions.clamp(1.0, 1e9), spread: 0.0, address, function, left: u64::MAX }
-    }
-
-    /// Lets so many instructions come from now on, and then ends.
-    pub fn grant(&mut self, instructions: u64) {
-        self.left = instructions;
+        Self { source, instructions: instructions.clamp(1.0, 1e9), spread: 0.0, address, function }
     }
 }
 
 impl<A: Accesses> Accesses for Placed<A> {
     #[inline]
     fn next_access(&mut self) -> Option<Access> {
-        if self.left == 0 {
-            return None;
-        }
         let access = self.source.next_access()?;
         self.spread += self.instructions;
         let instructions = self.spread as u32;
         self.spread -= f64::from(instructions);
-        self.left = self.left.saturating_sub(instructions.into());
         let gap = instructions.saturating_sub(1);
         let function = access.function.wrapping_add(self.function);
         Some(Access { gap, address: access.address + self.address, function, ..access })
@@ -197,8 +186,6 @@ mod tests {
         let mut placed = Placed::new(Strides::new(&config).expect("it is possible"), 2.5, 1 << 20, 8);
         let accesses: Vec<Access> = (0..10).filter_map(|_| placed.next_access()).collect();
         assert_eq!(accesses.iter().map(|access| access.gap + 1).sum::<u32>(), 25);
-        placed.grant(5);
-        assert_eq!(std::iter::from_fn(|| placed.next_access()).count(), 2);
         assert_eq!((accesses[1].address, accesses[1].function), ((1 << 20) + 64, 8));
     }
 }

@@ -1,6 +1,7 @@
 //! Layers as they run: one request at a time, with weights in floating point or in eight bits.
 
-use super::tape::{Params, add_scaled, dot, soften};
+use super::math::{add_scaled, dot, soften};
+use super::tape::Params;
 
 /// The numbers that weights are kept in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,33 +194,6 @@ pub(crate) fn attend(
             add_scaled(&mut out[columns.clone()], &ring.values[at + columns.start..at + columns.end], *share);
         }
     }
-}
-
-/// Divides by the root of the mean square, which is returned.
-pub(crate) fn normalize(numbers: &mut [f32]) -> f32 {
-    let by = (dot(numbers, numbers) / numbers.len() as f32 + 1e-5).sqrt();
-    for number in numbers {
-        *number /= by;
-    }
-    by
-}
-
-pub(crate) fn relu(numbers: &mut [f32]) {
-    for number in numbers {
-        *number = number.max(0.0);
-    }
-}
-
-pub(crate) fn sigmoid(number: f32) -> f32 {
-    1.0 / (1.0 + libm::expf(-number))
-}
-
-/// The place of the largest score, and its share of all by [`soften`].
-pub(crate) fn largest(scores: &[f32]) -> (usize, f32) {
-    let (place, most) =
-        scores.iter().copied().enumerate().fold((0, f32::MIN), |best, next| if next.1 > best.1 { next } else { best });
-    let sum: f32 = scores.iter().map(|score| libm::expf(score - most)).sum();
-    (place, 1.0 / sum)
 }
 
 #[cfg(test)]

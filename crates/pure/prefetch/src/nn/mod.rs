@@ -5,7 +5,9 @@
 //! processor and divide work among threads.
 
 mod layers;
+mod math;
 mod tape;
 
-pub(crate) use layers::{Dense, Embedding, Precision, Ring, attend, largest, normalize, relu, sigmoid};
+pub(crate) use layers::{Dense, Embedding, Precision, Ring, attend};
+pub(crate) use math::{largest, normalize, relu, sigmoid};
 pub(crate) use tape::{Params, Tape, Var};

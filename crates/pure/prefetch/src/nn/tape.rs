@@ -1,5 +1,6 @@
 //! Reverse-mode differentiation over matrices, with the few operations that our networks are made of.
 
+use super::math::{add_scaled, dot, normalize, relu, sigmoid, soften};
 use flashyard_kernel::Rng;
 
 /// A matrix by rows.
@@ -23,32 +24,6 @@ impl Matrix {
     #[inline]
     fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.data[row * self.cols..][..self.cols]
-    }
-}
-
-/// Partial sums of a dot product: enough for the widest registers, and always as many.
-const LANES: usize = 16;
-
-/// A dot product whose order of sums is fixed.
-#[inline]
-pub(crate) fn dot(first: &[f32], second: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; LANES];
-    let (first, second) = (&first[..first.len().min(second.len())], &second[..first.len().min(second.len())]);
-    let (mut left, mut right) = (first.chunks_exact(LANES), second.chunks_exact(LANES));
-    for (a, b) in (&mut left).zip(&mut right) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f32 = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
-}
-
-/// Adds `scale` times `from` to `to`.
-#[inline]
-pub(crate) fn add_scaled(to: &mut [f32], from: &[f32], scale: f32) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to += scale * from;
     }
 }
 
@@ -141,7 +116,7 @@ struct Node {
     op: Op,
 }
 
-/// What was computed, in order.
+/// Computed matrices, in order.
 #[derive(Default)]
 pub(crate) struct Tape {
     nodes: Vec<Node>,
@@ -187,7 +162,7 @@ impl Tape {
 
     pub(crate) fn relu(&mut self, x: Var) -> Var {
         let mut value = self.nodes[x].value.clone();
-        super::relu(&mut value.data);
+        relu(&mut value.data);
         self.push(value, Op::Relu(x))
     }
 
@@ -203,7 +178,7 @@ impl Tape {
 
     pub(crate) fn norm(&mut self, x: Var) -> Var {
         let mut value = self.nodes[x].value.clone();
-        let by = (0..value.rows).map(|row| super::normalize(value.row_mut(row))).collect();
+        let by = (0..value.rows).map(|row| normalize(value.row_mut(row))).collect();
         self.push(value, Op::Norm { x, by })
     }
 
@@ -246,7 +221,7 @@ impl Tape {
             for unit in 0..hidden {
                 let gate = &mut gates.row_mut(row);
                 let before = if row > 0 { cells.data[(row - 1) * hidden + unit] } else { 0.0 };
-                let [i, f, o] = [0, 1, 3].map(|kind| super::sigmoid(gate[kind * hidden + unit]));
+                let [i, f, o] = [0, 1, 3].map(|kind| sigmoid(gate[kind * hidden + unit]));
                 let g = libm::tanhf(gate[2 * hidden + unit]);
                 for (kind, number) in [i, f, g, o].into_iter().enumerate() {
                     gate[kind * hidden + unit] = number;
@@ -279,7 +254,7 @@ impl Tape {
         for (row, bits) in bits.iter().enumerate() {
             for column in 0..node.value.cols {
                 let target = (bits >> column & 1) as f32;
-                let share = super::sigmoid(node.value.row(row)[column]);
+                let share = sigmoid(node.value.row(row)[column]);
                 node.grad.row_mut(row)[column] += (share - target) / node.value.rows as f32;
             }
         }
@@ -421,19 +396,6 @@ impl Tape {
                 }
             }
         }
-    }
-}
-
-/// Turns scores into shares that sum up to 1.
-pub(crate) fn soften(scores: &mut [f32]) {
-    let most = scores.iter().copied().fold(f32::MIN, f32::max);
-    let mut sum = 0.0;
-    for score in &mut *scores {
-        *score = libm::expf(*score - most);
-        sum += *score;
-    }
-    for score in scores {
-        *score /= sum;
     }
 }
 

@@ -1,6 +1,6 @@
 //! Keys of fetching ahead, of media beside flash, and of programs that a study of it needs.
 
-use crate::ahead::AheadParts;
+use crate::ahead_parts::AheadParts;
 use crate::program::Program;
 use flashyard_describe::{ScenarioError, Size, Time};
 use flashyard_memory::{MediumConfig, PAGE_BYTES, Rmat, StridesConfig};
@@ -66,18 +66,21 @@ pub(super) struct AheadSection {
     #[schemars(range(min = 1, max = 1024))]
     network_window: u32,
     /// Numbers of an embedding and of the state of the LSTM, and pages that it knows.
+    #[schemars(inner(range(min = 1, max = 4096)))]
     lstm: [u32; 3],
     /// Numbers of a token and of the hidden layer of the attention network, and lines that it reads ahead at most.
+    #[schemars(inner(range(min = 1, max = 4096)))]
     attention: [u32; 3],
     /// Numbers of each modality's attention, of the fusion and of the hidden layer of the transformer, its heads, and steps that it
     /// knows.
+    #[schemars(inner(range(min = 1, max = 4096)))]
     transformer: [u32; 5],
     /// Whether changes of behaviour reach the transformer.
     behaviour_events: bool,
 }
 
 impl AheadSection {
-    /// What designs make of it.
+    /// Parameters of designs.
     pub(super) fn parts(&self) -> AheadParts {
         let [embedding, hidden, pages] = self.lstm;
         let [size, feed, degree] = self.attention;

@@ -91,7 +91,7 @@ fn run(
         annotations: memory.annotations(),
         programs: &[memory.chosen_program(scenario.seed)?],
         paces: &[pace],
-        beside: false,
+        beside: None,
         warm_accesses: memory.warm_accesses,
         accesses: memory.accesses,
         seed: scenario.seed,

@@ -196,7 +196,7 @@ impl CxlRun {
             annotations,
             programs: &programs,
             paces: &[],
-            beside: false,
+            beside: None,
             warm_accesses: memory.warm_accesses / u64::from(cores),
             accesses: accesses.max(1),
             seed: base.seed,

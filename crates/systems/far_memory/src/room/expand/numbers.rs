@@ -17,7 +17,7 @@ pub(super) const NINE: [&str; 9] = ["cc", "pr", "sssp", "tc", "bwaves", "leslie3
 /// Lines that a program must prefetch for its accuracy to count.
 const FEW: u64 = 100;
 
-/// What is made of the records of a program, in the order of designs.
+/// A figure of the records of a program, in the order of designs.
 type OfProgram = fn(&[&ExpandRecord]) -> f64;
 
 /// Folds a figure over programs.
@@ -51,6 +51,12 @@ fn least(values: &mut dyn Iterator<Item = f64>) -> f64 {
 /// How many times as long the first design takes as the second.
 fn times(records: &[&ExpandRecord]) -> f64 {
     records[0].seconds() / records[1].seconds()
+}
+
+/// How many times as long an instruction takes, of programs that run equally long beside each other.
+fn times_of_an_instruction(records: &[&ExpandRecord]) -> f64 {
+    let of = |record: &ExpandRecord| record.seconds() / record.at(PLAIN).instructions.max(1) as f64;
+    of(records[0]) / of(records[1])
 }
 
 /// All numbers of the study.
@@ -158,7 +164,11 @@ fn of_prefetchers() -> Vec<ExpandNumber> {
         ("mixed-lstm", Design::Lstm),
         ("mixed-attention", Design::Attention),
     ];
-    numbers.extend(mixed.into_iter().map(|(id, design)| over(id, &["mixed"], &[design, Design::Expand], times, mean)));
+    numbers.extend(
+        mixed
+            .into_iter()
+            .map(|(id, design)| over(id, &["mixed"], &[design, Design::Expand], times_of_an_instruction, mean)),
+    );
     numbers
 }
 

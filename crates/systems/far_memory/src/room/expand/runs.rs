@@ -9,7 +9,7 @@ use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, ScenarioError};
 use flashyard_memory::AnnotationRules;
 use flashyard_prefetch::OracleConfig;
-use flashyard_units::Named;
+use flashyard_units::{Named, SimSpan};
 use serde::{Deserialize, Serialize};
 
 /// Accesses of streams and chains as a part of those of kernels: each of them misses. [A]
@@ -18,7 +18,10 @@ const REGULAR_PART: u64 = 32;
 /// Programs that run beside each other, one on each of four cores. [A] sheet micro-expand §6: each core runs a different one
 const MIXED: [&str; 4] = ["pr", "sssp", "leslie3d", "mcf"];
 
-/// What answers behind the device.
+/// How long a mixture runs before and while it is measured. [A]
+const MIXED_TIMES: [SimSpan; 2] = [SimSpan::from_ms(40), SimSpan::from_ms(40)];
+
+/// Media behind the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Media {
     /// Z-NAND.
@@ -29,7 +32,7 @@ pub(super) enum Media {
     Dram,
 }
 
-/// What distinguishes points of a run.
+/// A point of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Point {
     pub(super) media: Media,
@@ -255,7 +258,7 @@ impl ExpandRun {
             here.machine = parts.machine.clone();
             here.cxl.switches = point.switches;
             let share = f64::from(point.effectiveness) / 100.0;
-            here.ahead = Some(crate::ahead::AheadParts {
+            here.ahead = Some(crate::ahead_parts::AheadParts {
                 aware: point.aware,
                 spoiled: f64::from(point.spoiled) / 100.0,
                 oracle: OracleConfig { coverage: share, accuracy: share },
@@ -302,7 +305,10 @@ impl Made<'_> {
             annotations: AnnotationRules::default(),
             programs: self.programs,
             paces: self.paces,
-            beside: self.run.program == "mixed",
+            beside: (self.run.program == "mixed").then(|| {
+                // The parts of a mixture shrink with the accesses of kernels, as in tests.
+                MIXED_TIMES.map(|span| SimSpan::from_ps(span.as_ps() * self.memory.accesses.min(1_000_000) / 1_000_000))
+            }),
             warm_accesses: self.memory.warm_accesses / self.part,
             accesses: (self.memory.accesses / self.part).max(1),
             seed: self.seed,
