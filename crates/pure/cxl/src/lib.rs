@@ -9,11 +9,13 @@
 mod annotation;
 mod dev_load;
 mod memory;
+mod push;
 mod transaction;
 
 pub use annotation::{ANNOTATION_BITS, Annotation, Buffering};
 pub use dev_load::DevLoad;
 pub use memory::{AccessError, Completes, Hint, Memory, MemoryAccess, MemoryLimits, check};
+pub use push::{HITS_OF_A_NOTICE, PushMessage};
 pub use transaction::{
     CACHE_LINE_BYTES, ENDPOINTS_MAX, EndpointId, FLIT_BYTES, FLIT_PAYLOAD_BYTES, SLOT_BYTES, Transaction, wire_bytes,
 };

@@ -2,6 +2,7 @@
 //!
 //! Source of what annotations do: [P] sheet micro-cxl-ssd §3.5 to §3.7, with its assumptions marked there.
 
+use crate::ahead::Stages;
 use crate::dram::{Dram, DramConfig};
 use crate::error::MemoryError;
 use crate::medium::{Medium, MediumConfig};
@@ -51,6 +52,8 @@ pub struct EndpointCounters {
     pub hits: u64,
     /// Pages fetched ahead.
     pub prefetched: u64,
+    /// Lines that were read to be pushed.
+    pub pushed: u64,
     /// Changed pages that left the internal DRAM.
     pub written_back: u64,
     /// Stores that were complete once they outlived a loss of power.
@@ -71,6 +74,7 @@ impl EndpointCounters {
             requests: self.requests - earlier.requests,
             hits: self.hits - earlier.hits,
             prefetched: self.prefetched - earlier.prefetched,
+            pushed: self.pushed - earlier.pushed,
             written_back: self.written_back - earlier.written_back,
             persisted: self.persisted - earlier.persisted,
             controller: self.controller - earlier.controller,
@@ -344,6 +348,26 @@ impl Device for Endpoint {
             self.next_recent = (self.next_recent + 1) % RECENT;
         }
         served
+    }
+}
+
+impl Stages for Endpoint {
+    fn stage(&mut self, now: SimTime, address: u64) -> SimTime {
+        let page = self.page_of(address);
+        if let Some(place) = self.touch(page) {
+            return self.pages[place].ready.max(now);
+        }
+        self.counters.prefetched += 1;
+        let ready = self.medium.read(now, page);
+        let (place, _) = self.insert(now, page, Part::Kept, ready);
+        self.pages[place].ready
+    }
+
+    /// A page that has left internal DRAM since it was staged is read again.
+    fn take(&mut self, now: SimTime, address: u64) -> SimTime {
+        self.counters.pushed += 1;
+        let ready = self.stage(now, address);
+        self.dram.line(ready, address)
     }
 }
 

@@ -5,10 +5,12 @@
 //! annotations of requests; DRAM with banks and open rows; a path over CXL with switches, whose messages take their bytes
 //! of flits on the link; an endpoint with internal DRAM under any eviction policy, and behind it flash with our
 //! translation layer, or cells that are written in place; garbage collection that guard times postpone; programs
-//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked, a B+-tree that is really searched).
+//! (Apex-Map, STREAM, mixes by published rates, graphs that are really walked, a B+-tree that is really searched, streams with strides);
+//! lines that are read ahead at the host or pushed by the device into a buffer beside the caches, at times that the latency from end to end
+//! decides, which enumeration finds.
 //!
 //! The path of an access: `machine` dispatches it in program order and looks it up level by level; a miss goes to whatever
-//! implements [`flashyard_cxl::Memory`]: [`Dram`], or an [`Expander`] with an [`Endpoint`] behind it.
+//! implements [`flashyard_cxl::Memory`]: [`Dram`], or an [`Expander`] with an [`Endpoint`] behind it, or [`Ahead`] around that.
 //!
 //! What it does not model: coherence between cores, instruction fetches, prefetchers of cores, translation of addresses,
 //! branch prediction, refresh of DRAM; data. A core dispatches accesses in program order, so that one that waits for a
@@ -21,6 +23,7 @@
 
 mod access;
 mod accesses;
+mod ahead;
 mod annotate;
 mod dram;
 mod endpoint;
@@ -31,13 +34,16 @@ mod medium;
 mod misses;
 mod path;
 mod queue;
+mod reflector;
 mod set_associative;
+mod topology;
 
 pub use access::{Access, AccessKind, Accesses};
 pub use accesses::{
-    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Graph, GraphRegions, Mix, MixConfig, PageRank, Rmat, Stream,
-    StreamKernel, TreeLookups,
+    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Graph, GraphRegions, Mix, MixConfig, PageRank, Placed,
+    Rmat, ShortestPaths, Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
 };
+pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};
 pub use dram::{Dram, DramConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters, PAGE_BYTES};
@@ -46,4 +52,6 @@ pub use flash::{Flash, FlashConfig, FlashCounters, Written};
 pub use machine::{Answered, CoreCounters, LEVELS_MAX, LevelConfig, Machine, MachineConfig, Stalls};
 pub use medium::{Medium, MediumConfig};
 pub use path::{Device, Expander, PathConfig, PathTimes, Served};
+pub use reflector::{Held, Reflector};
 pub use set_associative::{EvictedLine, Lookup, SetAssociative};
+pub use topology::{Bridge, DSLBIS_BYTES, Dslbis, Found, Node, Topology};

@@ -260,11 +260,26 @@ impl<M: Memory> Machine<M> {
         self.run_observed(sources, accesses, |_| {})
     }
 
+    /// Runs all cores up to a time, or to the ends of their sources. Returns how many accesses there were.
+    pub fn run_until<A: Accesses>(&mut self, sources: &mut [A], until: SimTime) -> u64 {
+        self.run_cores(sources, u64::MAX, until, |_| {})
+    }
+
     /// Runs as [`Machine::run`] does and shows each access once it was answered.
     pub fn run_observed<A: Accesses>(
         &mut self,
         sources: &mut [A],
         accesses: u64,
+        observer: impl FnMut(&Answered),
+    ) -> u64 {
+        self.run_cores(sources, accesses, SimTime::MAX, observer)
+    }
+
+    fn run_cores<A: Accesses>(
+        &mut self,
+        sources: &mut [A],
+        accesses: u64,
+        until: SimTime,
         mut observer: impl FnMut(&Answered),
     ) -> u64 {
         let cores = self.cores.len().min(sources.len());
@@ -272,11 +287,12 @@ impl<M: Memory> Machine<M> {
         let mut done = 0;
         loop {
             // The core furthest behind goes on until another one is.
-            let (mut first, mut limit) = (None, SimTime::MAX);
-            for (number, core) in self.cores[..cores].iter().enumerate().filter(|(number, _)| left[*number] > 0) {
+            let (mut first, mut limit) = (None, until);
+            let goes_on = |(number, core): &(usize, &Core)| left[*number] > 0 && core.now <= until;
+            for (number, core) in self.cores[..cores].iter().enumerate().filter(goes_on) {
                 match first {
                     None => first = Some((number, core.now)),
-                    Some((_, now)) if core.now < now => (first, limit) = (Some((number, core.now)), now),
+                    Some((_, now)) if core.now < now => (first, limit) = (Some((number, core.now)), now.min(until)),
                     Some(_) => limit = limit.min(core.now),
                 }
             }

@@ -149,6 +149,18 @@ fn cores_share_the_last_level() {
 }
 
 #[test]
+fn cores_run_up_to_a_time() {
+    let mut machine = machine(MachineConfig { cores: 2, ..config() }, 1000);
+    // One core waits for each of its loads, and the other one for none.
+    let far = |base: u64| (0..100_000).map(move |load| base + load * 64);
+    let until = SimTime::ZERO + SimSpan::from_us(100);
+    machine.run_until(&mut [loads(far(0), true), loads(far(1 << 40), false)], until);
+    let done: Vec<u64> = machine.counters().map(|core| core.loads).collect();
+    assert!((95..=101).contains(&done[0]) && (1500..=1650).contains(&done[1]), "{done:?}");
+    assert!(machine.now() > until && machine.now() < until + SimSpan::from_us(2));
+}
+
+#[test]
 fn machines_that_cannot_be_are_refused() {
     let refused = |config| Machine::new(config, Fixed::default()).is_err();
     assert!(refused(MachineConfig { cores: 0, ..config() }));

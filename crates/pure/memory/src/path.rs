@@ -99,10 +99,49 @@ impl<D: Device> Memory for Expander<D> {
 
     #[inline]
     fn access(&mut self, now: SimTime, _token: u64, access: &MemoryAccess) -> Completes {
+        let arrives = self.send(now, access.operation.request_bytes());
+        Completes::At(self.answer(arrives, access))
+    }
+}
+
+impl<D: Device> Expander<D> {
+    /// Latency without data, one way.
+    #[inline]
+    pub(crate) fn one_way(&self) -> SimSpan {
+        self.config.one_way()
+    }
+
+    /// Time of so many payload bytes on an idle link.
+    #[inline]
+    pub(crate) fn link_time(&self, payload: u64) -> SimSpan {
+        self.config.link_rate.span_of(flashyard_cxl::wire_bytes(payload))
+    }
+
+    /// Sends a request of so many payload bytes; returns when it arrives.
+    #[inline]
+    pub(crate) fn send(&mut self, now: SimTime, payload: u64) -> SimTime {
+        let sent = self.link.carry(now, Direction::In, payload);
+        self.times.link += sent.since(now);
+        sent + self.config.one_way()
+    }
+
+    /// Sends payload to the host that it has not asked for; returns when it is there.
+    #[inline]
+    pub(crate) fn push(&mut self, now: SimTime, payload: u64) -> SimTime {
+        self.link.carry(now, Direction::Out, payload) + self.config.one_way()
+    }
+
+    /// Counts a message that nothing waits for.
+    #[inline]
+    pub(crate) fn tell(&mut self, direction: Direction, payload: u64) {
+        self.link.stream(direction, payload);
+    }
+
+    /// Has a request served that has arrived; returns when its answer is at the host.
+    #[inline]
+    pub(crate) fn answer(&mut self, arrives: SimTime, access: &MemoryAccess) -> SimTime {
         let operation = access.operation;
         let one_way = self.config.one_way();
-        let sent = self.link.carry(now, Direction::In, operation.request_bytes());
-        let arrives = sent + one_way;
         let served = self.device.serve(arrives, access);
         let answered = if served.from_medium {
             self.link.stream(Direction::Out, operation.response_bytes());
@@ -112,9 +151,9 @@ impl<D: Device> Memory for Expander<D> {
         };
         self.transactions[usize::from(operation != Transaction::Load)] += 1;
         self.times.path += one_way * 2;
-        self.times.link += sent.since(now) + answered.since(served.at);
+        self.times.link += answered.since(served.at);
         self.times.device += served.at.since(arrives);
-        Completes::At(answered + one_way)
+        answered + one_way
     }
 }
 

@@ -5,7 +5,7 @@
 
 use flashyard_describe::Rooms;
 use flashyard_drives::RealDrives;
-use flashyard_far_memory::room::{CxlSsd, GinkgoRoom, MemoryRoom};
+use flashyard_far_memory::room::{CxlSsd, Expand, GinkgoRoom, MemoryRoom};
 use flashyard_gpu::room::CxlGpu;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
 use flashyard_mirror::room::MirrorRoom;
@@ -29,6 +29,7 @@ pub static SYSTEMS: Rooms = Rooms::new(&[
     &MemoryRoom,
     &CxlSsd,
     &GinkgoRoom,
+    &Expand,
 ]);
 
 #[cfg(test)]

@@ -1,10 +1,15 @@
 //! Designs: where the data lies and how it is reached.
 //!
-//! Source: [P] sheet micro-cxl-ssd §5.
+//! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
-use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits};
-use flashyard_memory::{Dram, DramConfig, Endpoint, EndpointConfig, Expander, MachineConfig, MemoryError, PathConfig};
-use flashyard_units::{Named, SimTime};
+use crate::ahead_parts::AheadParts;
+use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
+use flashyard_memory::{
+    Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, MachineConfig, MediumConfig,
+    MemoryError, Node, PAGE_BYTES, PathConfig, Place, Topology,
+};
+use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
+use flashyard_units::{Named, SimSpan, SimTime};
 
 /// A design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +24,34 @@ pub enum Design {
     CxlSsd,
     /// CXL-SSD whose requests are annotated.
     CxlAssd,
+    /// CXL-SSD that the host reads ahead by the best offset.
+    BestOffset,
+    /// CXL-SSD that the host reads ahead along sequences that repeat.
+    Isb,
+    /// CXL-SSD that the host reads ahead by an LSTM.
+    Lstm,
+    /// CXL-SSD that the host reads ahead by attention over segments of addresses.
+    Attention,
+    /// CXL-SSD that predicts its requests itself and pushes their lines.
+    Expand,
+    /// CXL-SSD that pushes what its program will ask for, as often as set.
+    Oracle,
 }
 
 impl Named for Design {
-    const ALL: &'static [Self] = &[Self::Dram, Self::CxlDram, Self::PcieSsd, Self::CxlSsd, Self::CxlAssd];
+    const ALL: &'static [Self] = &[
+        Self::Dram,
+        Self::CxlDram,
+        Self::PcieSsd,
+        Self::CxlSsd,
+        Self::CxlAssd,
+        Self::BestOffset,
+        Self::Isb,
+        Self::Lstm,
+        Self::Attention,
+        Self::Expand,
+        Self::Oracle,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -31,6 +60,12 @@ impl Named for Design {
             Self::PcieSsd => "pcie-ssd",
             Self::CxlSsd => "cxl-ssd",
             Self::CxlAssd => "cxl-assd",
+            Self::BestOffset => "best-offset",
+            Self::Isb => "isb",
+            Self::Lstm => "lstm",
+            Self::Attention => "attention",
+            Self::Expand => "expand",
+            Self::Oracle => "oracle",
         }
     }
 }
@@ -44,12 +79,36 @@ impl Design {
             Self::PcieSsd => "flash with internal DRAM behind a PCIe BAR: accesses past the caches, in program order",
             Self::CxlSsd => "the same flash behind CXL: cacheable",
             Self::CxlAssd => "CXL-SSD whose requests say what must not be delayed and what is worth keeping",
+            Self::BestOffset => "CXL-SSD whose host reads ahead by the offset that would have been in time most often",
+            Self::Isb => "CXL-SSD whose host reads ahead along sequences of lines that repeat",
+            Self::Lstm => "CXL-SSD whose host reads ahead by a trained LSTM over pages and offsets (ML1)",
+            Self::Attention => "CXL-SSD whose host reads ahead by trained attention over segments of addresses (ML2)",
+            Self::Expand => {
+                "CXL-SSD that predicts its requests by a trained transformer and pushes lines when they are due"
+            }
+            Self::Oracle => {
+                "CXL-SSD that knows its program and pushes lines with the accuracy and coverage that are set"
+            }
         }
     }
 
     /// Whether flash is behind it.
     pub const fn has_flash(self) -> bool {
-        matches!(self, Self::PcieSsd | Self::CxlSsd | Self::CxlAssd)
+        !matches!(self, Self::Dram | Self::CxlDram)
+    }
+
+    /// Whether it predicts by a network that is trained before the run.
+    pub const fn is_trained(self) -> bool {
+        matches!(self, Self::Lstm | Self::Attention | Self::Expand)
+    }
+
+    /// Where lines are predicted, in designs that fetch them ahead.
+    pub const fn predicts(self) -> Option<Place> {
+        match self {
+            Self::BestOffset | Self::Isb | Self::Lstm | Self::Attention => Some(Place::Host),
+            Self::Expand | Self::Oracle => Some(Place::Device),
+            Self::Dram | Self::CxlDram | Self::PcieSsd | Self::CxlSsd | Self::CxlAssd => None,
+        }
     }
 }
 
@@ -68,6 +127,28 @@ pub struct Parts {
     pub endpoint: EndpointConfig,
     /// First address that lies on the device with flash; those before it lie in DRAM on the processor.
     pub device_from: u64,
+    /// How lines are fetched ahead, where the scenario says.
+    pub ahead: Option<AheadParts>,
+}
+
+impl Parts {
+    /// The latency from end to end that enumeration finds for the device behind CXL, and the time that its medium takes for a page.
+    fn latencies(&self) -> (SimSpan, SimSpan) {
+        let aware = self.ahead.is_none_or(|ahead| ahead.aware);
+        let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
+        // [A] a device says of itself what a line of its internal DRAM takes where another row is open
+        let own = self.endpoint.controller + self.endpoint.dram.row_miss();
+        let found =
+            Topology::enumerate(&Node::chain(path.switches, Dslbis::read_latency(own))).and_then(|mut topology| {
+                topology.write_latencies(&path);
+                topology.devices.first().map(|device| device.end_to_end_ns)
+            });
+        let lead = match self.endpoint.medium {
+            MediumConfig::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
+            MediumConfig::InPlace { read, .. } => read,
+        };
+        (SimSpan::from_ns(found.unwrap_or(0).into()), lead)
+    }
 }
 
 /// The memory of a design.
@@ -77,7 +158,13 @@ pub struct Backing {
     device_from: u64,
     far: Far,
     local_requests: u64,
+    loads: u64,
+    /// When every thousandth load was asked for.
+    marks: Vec<SimTime>,
 }
+
+/// Loads from one mark to the next.
+pub(crate) const MARK: u64 = 1000;
 
 /// The memory behind a path.
 enum Far {
@@ -87,13 +174,20 @@ enum Far {
     Dram(Box<Expander<Dram>>),
     /// A device with flash.
     Device(Box<Expander<Endpoint>>),
+    /// A device with flash whose lines are fetched ahead.
+    Ahead(Box<Ahead<Endpoint, Box<dyn AnyPredictor>>>),
 }
 
 impl Backing {
-    /// The memory of `design`.
+    /// The memory of `design`, with a predictor where it fetches lines ahead.
     ///
-    /// Errors: parameters outside their ranges.
-    pub fn new(design: Design, parts: &Parts) -> Result<Self, MemoryError> {
+    /// Errors: parameters outside their ranges; a design that lacks its predictor.
+    pub(crate) fn new(
+        design: Design,
+        parts: &Parts,
+        predictor: Option<Box<dyn AnyPredictor>>,
+        seed: u64,
+    ) -> Result<Self, MemoryError> {
         let reads_annotations = design == Design::CxlAssd;
         let device = || Endpoint::new(EndpointConfig { reads_annotations, ..parts.endpoint });
         let far = match design {
@@ -101,8 +195,28 @@ impl Backing {
             Design::CxlDram => Far::Dram(Box::new(Expander::new(parts.cxl, Dram::new(parts.dram)?))),
             Design::PcieSsd => Far::Device(Box::new(Expander::new(parts.bar, device()?))),
             Design::CxlSsd | Design::CxlAssd => Far::Device(Box::new(Expander::new(parts.cxl, device()?))),
+            _ => {
+                let lacks =
+                    || MemoryError::Range { name: "predictors of the design", value: 0, range: "1: see memory.ahead" };
+                let (predictor, ahead) = predictor.zip(parts.ahead).ok_or_else(lacks)?;
+                let (end_to_end, lead) = parts.latencies();
+                let config = ahead.config(design.predicts().unwrap_or(Place::Host), end_to_end, lead, seed);
+                Far::Ahead(Box::new(Ahead::new(config, Expander::new(parts.cxl, device()?), predictor)))
+            }
         };
-        Ok(Self { local: Dram::new(parts.dram)?, device_from: parts.device_from, far, local_requests: 0 })
+        Ok(Self {
+            local: Dram::new(parts.dram)?,
+            device_from: parts.device_from,
+            far,
+            local_requests: 0,
+            loads: 0,
+            marks: Vec::new(),
+        })
+    }
+
+    /// When every thousandth load was asked for.
+    pub(crate) fn marks(&self) -> &[SimTime] {
+        &self.marks
     }
 
     /// Requests that DRAM on the processor has answered.
@@ -114,6 +228,7 @@ impl Backing {
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match &self.far {
             Far::Device(expander) => Some(expander.device()),
+            Far::Ahead(ahead) => Some(ahead.expander().device()),
             Far::Nothing | Far::Dram(_) => None,
         }
     }
@@ -122,7 +237,16 @@ impl Backing {
     pub fn endpoint_mut(&mut self) -> Option<&mut Endpoint> {
         match &mut self.far {
             Far::Device(expander) => Some(expander.device_mut()),
+            Far::Ahead(ahead) => Some(ahead.expander_mut().device_mut()),
             Far::Nothing | Far::Dram(_) => None,
+        }
+    }
+
+    /// Counts of lines fetched ahead and the cost of predicting them, where that is done.
+    pub fn ahead(&self) -> Option<(AheadCounters, Cost)> {
+        match &self.far {
+            Far::Ahead(ahead) => Some((*ahead.counters(), ahead.predictor().cost())),
+            Far::Nothing | Far::Dram(_) | Far::Device(_) => None,
         }
     }
 }
@@ -134,10 +258,17 @@ impl Memory for Backing {
 
     #[inline]
     fn access(&mut self, now: SimTime, token: u64, access: &MemoryAccess) -> Completes {
+        if access.operation == Transaction::Load {
+            self.loads += 1;
+            if self.loads.is_multiple_of(MARK) {
+                self.marks.push(now);
+            }
+        }
         if access.address >= self.device_from {
             match &mut self.far {
                 Far::Device(expander) => return expander.access(now, token, access),
                 Far::Dram(expander) => return expander.access(now, token, access),
+                Far::Ahead(ahead) => return ahead.access(now, token, access),
                 Far::Nothing => {}
             }
         }

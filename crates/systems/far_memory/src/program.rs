@@ -4,8 +4,9 @@ use crate::trace::{Trace, TraceSource};
 use flashyard_describe::ScenarioError;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    Access, Accesses, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Endpoint, Graph, GraphRegions, MemoryError, Mix,
-    MixConfig, PAGE_BYTES, PageRank, Rmat, Stream, StreamKernel, TreeLookups,
+    Access, Accesses, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint, Graph, GraphRegions,
+    MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat, ShortestPaths, Stream, StreamKernel, Strides,
+    StridesConfig, TreeLookups, Triangles,
 };
 
 /// A program.
@@ -37,6 +38,21 @@ pub enum Program {
     Bfs(Rmat),
     /// PageRank.
     PageRank(Rmat),
+    /// Connected components.
+    Components(Rmat),
+    /// Shortest paths.
+    ShortestPaths(Rmat),
+    /// Triangles.
+    Triangles(Rmat),
+    /// Streams with a stride.
+    Strides(StridesConfig),
+    /// A chain of pointers.
+    Chase {
+        /// Bytes that it goes through.
+        footprint: u64,
+        /// Share of the accesses that load.
+        loads: f64,
+    },
     /// Look-ups in a B+-tree.
     BTree(BPlusTreeConfig),
     /// Accesses from a file.
@@ -71,15 +87,33 @@ pub enum Source<'a> {
     BTree(TreeLookups<'a>),
     /// Of a file.
     Trace(Box<TraceSource>),
+    /// Of connected components.
+    Components(Box<Components<'a>>),
+    /// Of shortest paths.
+    ShortestPaths(Box<ShortestPaths<'a>>),
+    /// Of triangles.
+    Triangles(Box<Triangles<'a>>),
+    /// Of streams.
+    Strides(Box<Strides>),
+    /// Of a chain.
+    Chase(Box<Chase>),
+    /// Of another source at another pace or place.
+    Placed(Box<Placed<Source<'a>>>),
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
     /// The mistake at which a trace ended, if it did.
     pub fn take_error(&mut self) -> Option<ScenarioError> {
         match self {
             Self::Trace(source) => source.take_error(),
+            Self::Placed(placed) => placed.inner_mut().take_error(),
             _ => None,
         }
+    }
+
+    /// The accesses of `source`, one in so many instructions, `address` bytes and `function` places further.
+    pub(crate) fn placed(source: Source<'a>, instructions: f64, address: u64, function: u16) -> Self {
+        Self::Placed(Box::new(Placed::new(source, instructions, address, function)))
     }
 }
 
@@ -94,6 +128,12 @@ impl Accesses for Source<'_> {
             Self::PageRank(source) => source.next_access(),
             Self::BTree(source) => source.next_access(),
             Self::Trace(source) => source.next_access(),
+            Self::Components(source) => source.next_access(),
+            Self::ShortestPaths(source) => source.next_access(),
+            Self::Triangles(source) => source.next_access(),
+            Self::Strides(source) => source.next_access(),
+            Self::Chase(source) => source.next_access(),
+            Self::Placed(source) => source.next_access(),
         }
     }
 }
@@ -116,22 +156,36 @@ impl Program {
     /// Errors: sizes outside their ranges, a traced program without a file.
     pub fn data(&self, trace: Option<&Trace>) -> Result<Data, MemoryError> {
         Ok(match self {
-            Self::Bfs(rmat) | Self::PageRank(rmat) => Data::Graph(Graph::rmat(*rmat)?),
+            Self::Bfs(rmat)
+            | Self::PageRank(rmat)
+            | Self::Components(rmat)
+            | Self::ShortestPaths(rmat)
+            | Self::Triangles(rmat) => Data::Graph(Graph::rmat(*rmat)?),
             Self::BTree(config) => Data::Tree(BPlusTree::build(*config)?),
             Self::Trace => Data::Trace(trace.cloned().ok_or(WITHOUT_DATA)?),
-            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } => Data::Nothing,
+            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } | Self::Strides(_) | Self::Chase { .. } => {
+                Data::Nothing
+            }
         })
     }
 
     /// Bytes from address 0 on that hold all its data, where they are known before its accesses.
     pub fn bytes(&self, data: &Data) -> Option<u64> {
         match (self, data) {
+            (Self::ShortestPaths(_), Data::Graph(graph)) => Some(ShortestPaths::bytes(graph)),
             (_, Data::Graph(graph)) => Some(GraphRegions::of(graph).bytes()),
             (_, Data::Tree(tree)) => Some(tree.bytes()),
             (Self::ApexMap { words, .. }, _) => Some(words * 8),
             (Self::Stream { elements, .. }, _) => Some(3 * elements * 8),
+            (Self::Strides(config), _) => Some(config.footprint),
+            (Self::Chase { footprint, .. }, _) => Some(*footprint),
             _ => None,
         }
+    }
+
+    /// Bytes up to the end of a mix's footprint.
+    pub(crate) fn mix_bytes(&self) -> Option<u64> {
+        if let Self::Mix(config) = self { Some(self.footprint_begins() + config.footprint) } else { None }
     }
 
     /// The accesses of each of `cores`; `data` is that of [`Program::data`]. Each core replays a trace for itself, again and again, at the
@@ -144,21 +198,35 @@ impl Program {
 
     fn source<'a>(&self, core: u32, cores: u32, data: &'a Data, seed: u64) -> Result<Source<'a>, ScenarioError> {
         let rng = Rng::named(seed, &format!("core {core}"));
+        let of_world = |error: MemoryError| ScenarioError::of_world(error);
         Ok(match (*self, data) {
-            (Self::Mix(config), _) => Source::Mix(Box::new(Mix::new(&config, rng).map_err(ScenarioError::of_world)?)),
+            (Self::Mix(config), _) => Source::Mix(Box::new(Mix::new(&config, rng).map_err(of_world)?)),
             (Self::ApexMap { words, alpha, run, gap }, _) => {
-                Source::ApexMap(ApexMap::new(words, alpha, run, gap, rng).map_err(ScenarioError::of_world)?)
+                Source::ApexMap(ApexMap::new(words, alpha, run, gap, rng).map_err(of_world)?)
             }
             (Self::Stream { kernel, elements, gap }, _) => {
                 Source::Stream(Stream::new(kernel, elements, core, cores, gap))
             }
-            (Self::Bfs(_), Data::Graph(graph)) => Source::Bfs(Box::new(Bfs::new(graph, core))),
-            (Self::PageRank(_), Data::Graph(graph)) => Source::PageRank(Box::new(PageRank::new(graph))),
-            (Self::BTree(_), Data::Tree(tree)) => Source::BTree(TreeLookups::new(tree, rng)),
-            (Self::Trace, Data::Trace(trace)) => Source::Trace(Box::new(trace.open(PAGE_BYTES, true)?)),
-            (Self::Bfs(_) | Self::PageRank(_) | Self::BTree(_) | Self::Trace, _) => {
-                return Err(ScenarioError::of_world(WITHOUT_DATA));
+            (Self::Strides(config), _) => Source::Strides(Box::new(Strides::new(&config).map_err(of_world)?)),
+            (Self::Chase { footprint, loads }, _) => {
+                Source::Chase(Box::new(Chase::new(footprint, loads, rng).map_err(of_world)?))
             }
+            (Self::Trace, Data::Trace(trace)) => Source::Trace(Box::new(trace.open(PAGE_BYTES, true)?)),
+            (Self::BTree(_), Data::Tree(tree)) => Source::BTree(TreeLookups::new(tree, rng)),
+            (_, Data::Graph(graph)) => return self.walk(core, graph).ok_or_else(|| of_world(WITHOUT_DATA)),
+            _ => return Err(of_world(WITHOUT_DATA)),
+        })
+    }
+
+    /// The accesses of a walk over a graph; `None` for programs that walk none.
+    fn walk<'a>(&self, core: u32, graph: &'a Graph) -> Option<Source<'a>> {
+        Some(match self {
+            Self::Bfs(_) => Source::Bfs(Box::new(Bfs::new(graph, core))),
+            Self::PageRank(_) => Source::PageRank(Box::new(PageRank::new(graph))),
+            Self::Components(_) => Source::Components(Box::new(Components::new(graph))),
+            Self::ShortestPaths(_) => Source::ShortestPaths(Box::new(ShortestPaths::new(graph, core))),
+            Self::Triangles(_) => Source::Triangles(Box::new(Triangles::new(graph))),
+            _ => return None,
         })
     }
 
@@ -200,8 +268,17 @@ impl Program {
                     }
                 }
             }
-            // Graphs and trees are far smaller than any device, and traces are not known beforehand: accesses bring them in.
-            Self::Bfs(_) | Self::PageRank(_) | Self::BTree(_) | Self::Trace => {}
+            // Graphs and trees are far smaller than any device, streams come to all of it in order, and traces are not known beforehand: the
+            // first accesses bring them in.
+            Self::Bfs(_)
+            | Self::PageRank(_)
+            | Self::Components(_)
+            | Self::ShortestPaths(_)
+            | Self::Triangles(_)
+            | Self::BTree(_)
+            | Self::Strides(_)
+            | Self::Chase { .. }
+            | Self::Trace => {}
         }
         Ok(())
     }

@@ -1,18 +1,23 @@
 //! One run: a design under a program.
 
-use crate::design::{Backing, Design, Parts};
-use crate::program::{Program, Source};
+use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, predictor, record};
+use crate::design::{Backing, Design, MARK, Parts};
+use crate::program::{Data, Program, Source};
 use crate::trace::Trace;
 use flashyard_describe::ScenarioError;
 use flashyard_memory::{
-    AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, Machine, MachineConfig, MemoryError,
-    Stalls,
+    AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, Machine, MachineConfig,
+    MemoryError, Stalls,
 };
+use flashyard_prefetch::{AnyPredictor, Cost};
 use flashyard_stats::LatencyHistogram;
-use flashyard_units::SimSpan;
+use flashyard_units::{SimSpan, SimTime};
 
 /// Accesses of all cores between two looks of the observer.
 const PIECE: u64 = 1 << 20;
+
+/// How many times as long a mixture takes on flash as with the memory that writes its requests down, about. [A] 100 ns and some 4 us
+const SLOWER: u64 = 40;
 
 /// A design under programs, one after the other.
 #[derive(Clone)]
@@ -27,6 +32,11 @@ pub struct Job<'a> {
     pub programs: &'a [Program],
     /// The file of a traced program.
     pub trace: Option<&'a Trace>,
+    /// Requests in a thousand instructions that each program is to have; none for its own pace.
+    pub paces: &'a [Option<f64>],
+    /// Programs run beside each other, one on each core, for so long before and while they are measured together; one after the other
+    /// where there are no such times.
+    pub beside: Option<[SimSpan; 2]>,
     /// Accesses of each core before the first is measured.
     pub warm_accesses: u64,
     /// Accesses of each core under each program.
@@ -48,6 +58,10 @@ pub struct Figures {
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
     pub flash: Option<FlashCounters>,
+    /// Counts of lines fetched ahead over the measured part, and the cost of predicting them.
+    pub ahead: Option<(AheadCounters, Cost)>,
+    /// Mean interval of a thousand loads of the memory after the other, in nanoseconds.
+    pub intervals_ns: Vec<f64>,
     /// Requests that DRAM on the processor has answered.
     pub local_requests: u64,
     /// Levels of cache.
@@ -84,7 +98,9 @@ impl Figures {
         if core.memory_latency > core.latency {
             broken.push("accesses to the memory took longer than all accesses".to_owned());
         }
-        let made: u64 = core.requests.iter().sum();
+        // Lines that are read ahead arrive as well; loads that a buffer answers do not, nor those that wait for lines read ahead.
+        let (read, answered) = self.ahead.map_or((0, 0), |(ahead, _)| ahead.read_and_answered());
+        let made: u64 = core.requests.iter().sum::<u64>() + read - answered;
         if let Some(endpoint) = &self.endpoint
             && endpoint.requests + self.local_requests != made
         {
@@ -97,72 +113,184 @@ impl Figures {
 /// The outcome of a job: figures of each program, or `None` where the observer stopped it.
 pub type Run = Option<Vec<Figures>>;
 
+/// Programs of a job with their data, their paces, and the requests that they make.
+pub(crate) struct Prepared {
+    data: Vec<Data>,
+    /// Instructions for an access of each; none where the program has its own pace.
+    instructions: Vec<Option<f64>>,
+    recorded: Recorded,
+}
+
+impl Job<'_> {
+    /// Sources of program `number`, or of all at once where they run beside each other.
+    fn sources<'g>(&self, prepared: &'g Prepared, number: usize) -> Result<Vec<Source<'g>>, ScenarioError> {
+        let cores = self.parts.machine.cores;
+        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
+        let seed = |number: usize| self.seed.wrapping_add(number as u64);
+        let of = |number: usize, cores: u32| self.programs[number].sources(cores, &prepared.data[number], seed(number));
+        if self.beside.is_none() {
+            let instructions = prepared.instructions[number];
+            return Ok(of(number, cores)?.into_iter().map(|source| placed(source, instructions, 0, 0)).collect());
+        }
+        let mut all = Vec::new();
+        let bases = bases(&footprints(self.programs, &prepared.data));
+        for (core, base) in bases.into_iter().enumerate() {
+            let instructions = prepared.instructions[core].unwrap_or(1.0);
+            let source = of(core, 1)?.into_iter();
+            all.extend(source.map(|source| placed(source, Some(instructions), base, core as u16)));
+        }
+        Ok(all)
+    }
+
+    /// Makes data, and runs programs for their requests where a pace or a predictor needs those.
+    pub(crate) fn prepare(&self) -> Result<Prepared, ScenarioError> {
+        let data = self.programs.iter().map(|program| program.data(self.trace)).collect::<Result<Vec<_>, _>>();
+        let data = data.map_err(of_world)?;
+        let mut prepared =
+            Prepared { data, instructions: vec![None; self.programs.len()], recorded: Recorded::default() };
+        let one = one_core(&self.parts.machine);
+        for (number, program) in self.programs.iter().enumerate() {
+            let Some(rate) = self.paces.get(number).copied().flatten() else { continue };
+            let seed = self.seed.wrapping_add(number as u64);
+            let mut sources = program.sources(1, &prepared.data[number], seed)?;
+            let recorded =
+                record(&one, &mut sources, Part::Accesses(self.warm_accesses), Part::Accesses(self.accesses));
+            let recorded = recorded.map_err(of_world)?;
+            prepared.instructions[number] = Some(pace(&recorded, rate));
+        }
+        if self.design.predicts().is_some() && !self.programs.is_empty() {
+            let mut sources = self.sources(&prepared, 0)?;
+            let [warm, measured] = self.parts(1);
+            prepared.recorded = record(&self.parts.machine, &mut sources, warm, measured).map_err(of_world)?;
+        }
+        Ok(prepared)
+    }
+
+    /// The parts before and while figures count, `slower` times as long where memory is so much slower than that which writes requests down.
+    fn parts(&self, slower: u64) -> [Part; 2] {
+        match self.beside {
+            None => [self.warm_accesses, self.accesses].map(Part::Accesses),
+            Some(times) => times.map(|time| Part::Time(SimSpan::from_ps(time.as_ps() * slower / SLOWER))),
+        }
+    }
+
+    /// The predictor of the design; a network is trained.
+    pub(crate) fn predictor(&self, prepared: &Prepared) -> Option<Box<dyn AnyPredictor>> {
+        predictor(self.design, self.parts, &prepared.recorded, self.seed)
+    }
+
+    fn config(&self) -> MachineConfig {
+        MachineConfig {
+            uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.device_from),
+            annotations: if self.design == Design::CxlAssd { self.annotations } else { AnnotationRules::default() },
+            ..self.parts.machine.clone()
+        }
+    }
+}
+
+fn of_world(error: MemoryError) -> ScenarioError {
+    ScenarioError::of_world(error)
+}
+
 /// Runs a job. The observer hears how far it is, from 0 to 1, and may stop it.
 ///
 /// Errors: parameters outside their ranges, a trace that cannot be read.
 pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, ScenarioError> {
-    let of_world = |error: MemoryError| ScenarioError::of_world(error);
-    let uncached = job.design == Design::PcieSsd;
-    let config = MachineConfig {
-        uncached_from: uncached.then_some(job.parts.device_from),
-        annotations: if job.design == Design::CxlAssd { job.annotations } else { AnnotationRules::default() },
-        ..job.parts.machine.clone()
-    };
+    let prepared = job.prepare()?;
+    let predictor = job.predictor(&prepared);
+    run_prepared(job, &prepared, predictor, observer)
+}
+
+/// Runs a job that was prepared, or one that differs from it in parts that change no request of its programs.
+///
+/// Errors: parameters outside their ranges, a trace that cannot be read.
+pub(crate) fn run_prepared(
+    job: &Job<'_>,
+    prepared: &Prepared,
+    predictor: Option<Box<dyn AnyPredictor>>,
+    observer: &mut dyn FnMut(f64) -> bool,
+) -> Result<Run, ScenarioError> {
+    let config = job.config();
     let cores = config.cores;
     let levels = config.levels.len();
-    let mut backing = Backing::new(job.design, job.parts).map_err(of_world)?;
+    let mut backing = Backing::new(job.design, job.parts, predictor, job.seed).map_err(of_world)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
         program.warm(endpoint, cores, job.seed).map_err(of_world)?;
     }
     let mut machine = Machine::new(config, backing).map_err(of_world)?;
     let mut figures = Vec::new();
-    let all = (job.warm_accesses + job.accesses * job.programs.len() as u64).max(1) as f64;
+    let count = if job.beside.is_some() { job.programs.len().min(1) } else { job.programs.len() };
+    let most = (PIECE / u64::from(cores)).max(1);
+    let [warm, measured] = job.parts(SLOWER);
+    let all = (warm.pieces(most).count() + measured.pieces(most).count() * count).max(1) as f64;
     let mut done = 0;
-    for (number, program) in job.programs.iter().enumerate() {
-        let data = program.data(job.trace).map_err(of_world)?;
-        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
-        let mut sources = program.sources(cores, &data, job.seed.wrapping_add(number as u64))?;
-        let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], accesses: u64| {
-            let mut left = accesses;
-            while left > 0 {
-                let piece = left.min((PIECE / u64::from(cores)).max(1));
-                let ran = machine.run(sources, piece);
-                left -= piece;
-                done += piece;
-                if !observer(done as f64 / all) {
-                    return false;
-                }
-                if ran == 0 {
-                    break;
-                }
-            }
-            true
+    for number in 0..count {
+        let mut sources = job.sources(prepared, number)?;
+        let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
+            part.pieces(most).all(|piece| {
+                piece.run(machine, sources);
+                done += 1;
+                observer(done as f64 / all)
+            })
         };
-        if number == 0 && !go_on(&mut machine, &mut sources, job.warm_accesses) {
+        if number == 0 && !go_on(&mut machine, &mut sources, warm) {
             return Ok(None);
         }
-        let (begins, before) = (machine.now(), machine.memory().endpoint().map(|endpoint| *endpoint.counters()));
-        let local = machine.memory().local_requests();
+        let before = Before::of(&machine);
         machine.measure();
-        if !go_on(&mut machine, &mut sources, job.accesses) {
+        if !go_on(&mut machine, &mut sources, measured) {
             return Ok(None);
         }
         if let Some(error) = sources.iter_mut().find_map(Source::take_error) {
             return Err(error);
         }
-        let endpoint = machine.memory().endpoint();
-        figures.push(Figures {
-            time: machine.drained().saturating_since(begins),
-            cores: sum(machine.counters()),
-            latencies: machine.latencies().clone(),
-            endpoint: endpoint.zip(before).map(|(endpoint, before)| endpoint.counters().since(&before)),
-            flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
-            local_requests: machine.memory().local_requests() - local,
-            levels,
-            core_count: cores,
-        });
+        figures.push(before.figures(&machine, levels, cores));
     }
     Ok(Some(figures))
+}
+
+/// Counts at the begin of a measured part.
+struct Before {
+    at: SimTime,
+    endpoint: Option<EndpointCounters>,
+    ahead: Option<(AheadCounters, Cost)>,
+    local: u64,
+    marks: usize,
+}
+
+impl Before {
+    fn of(machine: &Machine<Backing>) -> Self {
+        let memory = machine.memory();
+        Self {
+            at: machine.now(),
+            endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
+            ahead: memory.ahead(),
+            local: memory.local_requests(),
+            marks: memory.marks().len(),
+        }
+    }
+
+    fn figures(&self, machine: &Machine<Backing>, levels: usize, core_count: u32) -> Figures {
+        let memory = machine.memory();
+        let endpoint = memory.endpoint();
+        Figures {
+            time: machine.drained().saturating_since(self.at),
+            cores: sum(machine.counters()),
+            latencies: machine.latencies().clone(),
+            endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
+            flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
+            ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), (before, earlier))| {
+                (counters.since(&before), Cost { inferences: cost.inferences - earlier.inferences, ..cost })
+            }),
+            intervals_ns: memory.marks()[self.marks..]
+                .windows(2)
+                .map(|pair| pair[1].since(pair[0]).as_ps() as f64 / 1e3 / MARK as f64)
+                .collect(),
+            local_requests: memory.local_requests() - self.local,
+            levels,
+            core_count,
+        }
+    }
 }
 
 /// Counts of all cores together.

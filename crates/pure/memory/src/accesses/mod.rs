@@ -3,13 +3,17 @@
 mod apex_map;
 mod btree;
 mod graph;
+mod kernels;
 mod mix;
+mod regular;
 mod stream;
 mod walks;
 
 pub use apex_map::ApexMap;
 pub use btree::{BPlusTree, BPlusTreeConfig, TreeLookups};
 pub use graph::{Graph, GraphRegions, Rmat};
+pub use kernels::{Components, ShortestPaths, Triangles};
 pub use mix::{Mix, MixConfig};
+pub use regular::{Chase, Placed, Strides, StridesConfig};
 pub use stream::{Stream, StreamKernel};
 pub use walks::{Bfs, PageRank};

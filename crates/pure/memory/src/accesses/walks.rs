@@ -7,11 +7,11 @@ use crate::access::{Access, AccessKind, Accesses};
 use crate::accesses::graph::{Graph, GraphRegions};
 
 /// Accesses of one step at most.
-const STEP: usize = 4;
+const STEP: usize = 6;
 
 /// Accesses that a step has made and nobody has taken yet.
 #[derive(Clone, Debug, Default)]
-struct Told {
+pub(crate) struct Told {
     accesses: [Access; STEP],
     first: usize,
     count: usize,
@@ -19,19 +19,19 @@ struct Told {
 
 impl Told {
     #[inline]
-    fn tell(&mut self, kind: AccessKind, address: u64, depends: bool, function: u16) {
+    pub(crate) fn tell(&mut self, kind: AccessKind, address: u64, depends: bool, function: u16) {
         // A unit of arithmetic or control goes with each access. [A]
         self.accesses[self.count] = Access { kind, address, gap: 1, depends, function };
         self.count += 1;
     }
 
     #[inline]
-    fn load(&mut self, address: u64, function: u16) {
+    pub(crate) fn load(&mut self, address: u64, function: u16) {
         self.tell(AccessKind::Load, address, false, function);
     }
 
     #[inline]
-    fn take(&mut self) -> Option<Access> {
+    pub(crate) fn take(&mut self) -> Option<Access> {
         if self.first == self.count {
             (self.first, self.count) = (0, 0);
             return None;

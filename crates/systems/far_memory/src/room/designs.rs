@@ -4,7 +4,11 @@ use crate::design::Design;
 use flashyard_describe::DesignInfo;
 use flashyard_units::Named;
 
-/// All designs.
-pub(super) fn infos() -> Vec<DesignInfo> {
-    Design::ALL.iter().map(|design| DesignInfo::new(design.name(), design.about())).collect()
+/// Those designs that a room has.
+pub(super) fn infos(has: fn(Design) -> bool) -> Vec<DesignInfo> {
+    Design::ALL
+        .iter()
+        .filter(|design| has(**design))
+        .map(|design| DesignInfo::new(design.name(), design.about()))
+        .collect()
 }

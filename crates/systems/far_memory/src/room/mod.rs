@@ -1,12 +1,15 @@
 //! The systems of the memory machine, for the table of systems.
 
+mod ahead_section;
 mod cxl_ssd;
 mod designs;
+mod expand;
 mod ginkgo;
 mod plain;
 mod result;
 mod section;
 
 pub use cxl_ssd::CxlSsd;
+pub use expand::Expand;
 pub use ginkgo::GinkgoRoom;
 pub use plain::MemoryRoom;

@@ -25,7 +25,7 @@ impl Room for MemoryRoom {
     }
 
     fn designs(&self) -> Vec<DesignInfo> {
-        infos()
+        infos(|_| true)
     }
 
     fn sections(&self) -> &'static [&'static Section] {
@@ -84,14 +84,17 @@ fn run(
     let unknown = || ScenarioError::value("designs", Unknown::new("design", name, Design::names()).to_string());
     let design = Design::by_name(name).ok_or_else(unknown)?;
     let memory = MemorySection::of(scenario)?;
-    let parts = memory.parts(false, scenario.seed);
+    let parts = memory.parts(false, scenario.seed)?;
     let trace = memory.trace.as_deref().map(|name| Trace::new(files, "memory.trace", name));
+    let pace = memory.program.as_deref().and_then(|name| memory.pace(name));
     let job = crate::run::Job {
         design,
         parts: &parts,
         annotations: memory.annotations(),
         programs: &[memory.chosen_program(scenario.seed)?],
         trace: trace.as_ref(),
+        paces: &[pace],
+        beside: None,
         warm_accesses: memory.warm_accesses,
         accesses: memory.accesses,
         seed: scenario.seed,

@@ -1,5 +1,6 @@
 //! The `[memory]` section of scenarios: processor, memories, device, programs by name.
 
+use super::ahead_section::{AheadSection, InPlaceSection, KernelSection, RegularSection};
 use crate::design::{Design, Parts};
 use crate::program::Program;
 use flashyard_cache::PolicyKind;
@@ -63,6 +64,15 @@ pub(crate) struct MemorySection {
     endpoint: EndpointSection,
     /// Its flash.
     flash: FlashSection,
+    /// Cells that are written in place, behind the device instead of flash, by name.
+    #[serde(default)]
+    in_place: BTreeMap<String, InPlaceSection>,
+    /// The name of those that are behind the device; flash for want of one.
+    #[serde(default)]
+    pub(crate) medium: Option<String>,
+    /// Lines that are fetched ahead, in designs that do.
+    #[serde(default)]
+    ahead: Option<AheadSection>,
     /// Annotations that the processor makes.
     #[serde(default)]
     annotations: AnnotationsSection,
@@ -84,6 +94,12 @@ pub(crate) struct MemorySection {
     /// Look-ups in a B+-tree that is built before.
     #[serde(default)]
     btree: BTreeMap<String, TreeSection>,
+    /// Kernels over a generated graph, at a pace.
+    #[serde(default)]
+    kernel: BTreeMap<String, KernelSection>,
+    /// Streams with a stride and chains of pointers, at a pace.
+    #[serde(default)]
+    regular: BTreeMap<String, RegularSection>,
 }
 
 /// Cores and caches.
@@ -487,10 +503,37 @@ impl MemorySection {
     }
 
     /// The parts of designs; of the prototype where that is asked for and there is one.
-    pub(super) fn parts(&self, prototype: bool, seed: u64) -> Parts {
+    ///
+    /// Errors: a medium that no section has.
+    pub(super) fn parts(&self, prototype: bool, seed: u64) -> Result<Parts, ScenarioError> {
+        self.parts_of(prototype, self.medium.as_deref(), seed)
+    }
+
+    /// The parts of designs with the medium of a section behind the device, or with flash.
+    ///
+    /// Errors: a medium that no section has.
+    pub(super) fn parts_on(&self, medium: Option<&str>, seed: u64) -> Result<Parts, ScenarioError> {
+        self.parts_of(false, medium, seed)
+    }
+
+    fn parts_of(&self, prototype: bool, medium: Option<&str>, seed: u64) -> Result<Parts, ScenarioError> {
+        if let Some(ahead) = &self.ahead {
+            ahead.check()?;
+        }
+        let medium = match medium {
+            None => MediumConfig::Flash(self.flash.config(seed)),
+            Some(name) => match self.in_place.get(name) {
+                Some(section) => section.medium(),
+                None => {
+                    let known = self.in_place.keys().map(String::as_str);
+                    let message = flashyard_describe::Unknown::new("medium", name, known).to_string();
+                    return Err(ScenarioError::value("memory.medium", message));
+                }
+            },
+        };
         let processor = self.prototype.as_ref().filter(|_| prototype).unwrap_or(&self.processor);
         let endpoint = &self.endpoint;
-        Parts {
+        Ok(Parts {
             machine: processor.machine(),
             dram: self.dram.config(),
             cxl: self.cxl.config(),
@@ -505,10 +548,11 @@ impl MemorySection {
                 unannounced_part: endpoint.unannounced_part,
                 prefetch_pages: endpoint.prefetch_pages,
                 guard: endpoint.guard.0,
-                medium: MediumConfig::Flash(self.flash.config(seed)),
+                medium,
             },
             device_from: 0,
-        }
+            ahead: self.ahead.as_ref().map(AheadSection::parts),
+        })
     }
 
     /// The rules of annotation.
@@ -528,7 +572,8 @@ impl MemorySection {
     pub(super) fn programs(&self) -> Vec<&str> {
         let (mix, apex, stream) = (self.mix.keys(), self.apex_map.keys(), self.stream.keys());
         let walks = self.bfs.keys().chain(self.pagerank.keys()).chain(self.btree.keys());
-        mix.chain(apex).chain(stream).chain(walks).map(String::as_str).collect()
+        let paced = self.kernel.keys().chain(self.regular.keys());
+        mix.chain(apex).chain(stream).chain(walks).chain(paced).map(String::as_str).collect()
     }
 
     /// The program called `name`.
@@ -557,8 +602,22 @@ impl MemorySection {
             let walk = bfs.or_else(|| self.pagerank.get(name).map(|graph| Program::PageRank(graph.rmat(seed))));
             walk.or_else(|| self.btree.get(name).map(TreeSection::program))
         };
+        let paced = || {
+            let kernel = self.kernel.get(name).map(|kernel| kernel.program(seed));
+            kernel.or_else(|| self.regular.get(name).map(RegularSection::program))
+        };
         let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
-        mix.or_else(apex).or_else(stream).or_else(walk).ok_or_else(|| ScenarioError::value("memory.program", known()))
+        mix.or_else(apex)
+            .or_else(stream)
+            .or_else(walk)
+            .or_else(paced)
+            .ok_or_else(|| ScenarioError::value("memory.program", known()))
+    }
+
+    /// Requests in a thousand instructions that a program is to have, where its section says so.
+    pub(super) fn pace(&self, name: &str) -> Option<f64> {
+        let kernel = self.kernel.get(name).map(|kernel| kernel.misses_per_thousand);
+        kernel.or_else(|| self.regular.get(name).map(|regular| regular.misses_per_thousand))
     }
 
     /// Share of the misses that the first eight functions of a mix make.
@@ -599,10 +658,34 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
         return design == Design::PcieSsd;
     }
     if of("memory.cxl") {
-        return matches!(design, Design::CxlDram | Design::CxlSsd | Design::CxlAssd);
+        return !matches!(design, Design::Dram | Design::PcieSsd);
+    }
+    if of("memory.ahead") {
+        return design.predicts().is_some() && reads_ahead(design, key);
+    }
+    if of("memory.in_place") || of("memory.medium") {
+        return design.has_flash();
     }
     if of("memory.dram") {
         return matches!(design, Design::Dram | Design::CxlDram);
     }
     true
+}
+
+/// Keys of fetching ahead that some predictors read and others do not.
+fn reads_ahead(design: Design, key: &str) -> bool {
+    let at_device = design.predicts() == Some(flashyard_memory::Place::Device);
+    match key.rsplit('.').next().unwrap_or(key) {
+        "buffer" | "ahead_min" | "ahead_max" | "knows_switches" => at_device,
+        "host_buffer" => !at_device,
+        "offset_delay" => design == Design::BestOffset,
+        "isb_lines" | "isb_degree" => design == Design::Isb,
+        "training_requests" | "training_epochs" | "training_rate" | "network_counters" => design.is_trained(),
+        "network_window" => matches!(design, Design::Attention | Design::Expand),
+        "lstm" => design == Design::Lstm,
+        "attention" => design == Design::Attention,
+        "transformer" | "behaviour_events" => design == Design::Expand,
+        "oracle_accuracy" | "oracle_coverage" => design == Design::Oracle,
+        _ => true,
+    }
 }

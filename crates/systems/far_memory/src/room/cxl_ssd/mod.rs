@@ -26,7 +26,7 @@ impl Room for CxlSsd {
     }
 
     fn designs(&self) -> Vec<DesignInfo> {
-        infos()
+        infos(|design| design.predicts().is_none())
     }
 
     fn sections(&self) -> &'static [&'static Section] {

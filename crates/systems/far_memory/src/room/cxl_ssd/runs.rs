@@ -154,7 +154,7 @@ impl CxlRun {
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<Vec<Figures>>, ScenarioError> {
         let memory = &base.memory;
-        let mut parts = memory.parts(self.prototype, base.seed);
+        let mut parts = memory.parts(self.prototype, base.seed)?;
         parts.endpoint.caches_loads = self.caches_loads;
         let cores = self.threads.unwrap_or(parts.machine.cores);
         parts.machine.cores = cores;
@@ -195,6 +195,8 @@ impl CxlRun {
             annotations,
             programs: &programs,
             trace: None,
+            paces: &[],
+            beside: None,
             warm_accesses: memory.warm_accesses / u64::from(cores),
             accesses: accesses.max(1),
             seed: base.seed,

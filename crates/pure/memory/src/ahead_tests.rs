@@ -1,0 +1,187 @@
+//! Closed forms of lines that are fetched ahead, and the oracle on versions.
+
+use super::*;
+use crate::path::{PathConfig, Served};
+use flashyard_cxl::wire_bytes;
+use flashyard_kernel::Rng;
+use flashyard_prefetch::{Cost, Oracle, OracleConfig};
+use flashyard_units::ByteRate;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// A device that stages in one time and answers in another.
+struct Fixed {
+    staged: SimSpan,
+    line: SimSpan,
+}
+
+impl Device for Fixed {
+    fn serve(&mut self, now: SimTime, _: &MemoryAccess) -> Served {
+        Served { at: now + self.line, from_medium: false }
+    }
+}
+
+impl Stages for Fixed {
+    fn stage(&mut self, now: SimTime, _: u64) -> SimTime {
+        now + self.staged
+    }
+
+    fn take(&mut self, now: SimTime, _: u64) -> SimTime {
+        now + self.line
+    }
+}
+
+/// Predicts the next line and the one after, always.
+struct Next;
+
+impl Predictor for Next {
+    fn observe(&mut self, seen: Seen, _: u32, predicted: &mut Vec<Predicted>) {
+        predicted.extend((1..=2).map(|after| Predicted { line: seen.line + u64::from(after), after }));
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+}
+
+fn path(switches: u32) -> PathConfig {
+    PathConfig {
+        link_rate: ByteRate::from_mb(64_000),
+        port: SimSpan::from_ns(40),
+        switches,
+        switch: SimSpan::from_ns(70),
+    }
+}
+
+fn config(place: Place, switches: u32) -> AheadConfig {
+    AheadConfig {
+        place,
+        buffer_lines: 256,
+        buffer: SimSpan::from_ns(10),
+        ahead: [8, 64],
+        end_to_end: path(switches).one_way() * 2 + SimSpan::from_ns(3 + 50),
+        lead: SimSpan::from_us(3),
+        inference: SimSpan::ZERO,
+        spoiled: 0.0,
+        seed: 1,
+    }
+}
+
+fn memory<P: Predictor>(place: Place, switches: u32, predictor: P) -> Ahead<Fixed, P> {
+    let device = Fixed { staged: SimSpan::from_us(3), line: SimSpan::from_ns(50) };
+    Ahead::new(config(place, switches), Expander::new(path(switches), device), predictor)
+}
+
+fn load<P: Predictor>(memory: &mut Ahead<Fixed, P>, now: SimTime, line: u64) -> SimTime {
+    match memory.access(now, 0, &MemoryAccess::lines(Transaction::Load, line * 64, 1)) {
+        Completes::At(done) => done,
+        Completes::Later => panic!("the time is known"),
+    }
+}
+
+const AT: fn(u64) -> SimTime = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
+
+#[test]
+fn a_read_with_a_counter_takes_the_sum_of_its_parts_and_a_hit_the_buffer() {
+    for switches in 0..5 {
+        let mut memory = memory(Place::Device, switches, Next);
+        let wire = |payload| path(switches).link_rate.span_of(wire_bytes(payload));
+        let around = SimSpan::from_ns(2 * (40 + 70 * u64::from(switches)) + 50);
+        // A header and a counter go down, a header and a line come up: both are 80 bytes.
+        let expected = SimTime::ZERO + wire(80) + wire(80) + around;
+        assert_eq!(load(&mut memory, SimTime::ZERO, 7), expected);
+        // The next lines are pushed once they are staged, 3 us later.
+        let pushed = AT(3000) + path(switches).one_way() + wire(80) + SimSpan::from_ns(50);
+        let there = pushed + path(switches).one_way() + wire(80) * 2;
+        assert_eq!(load(&mut memory, there, 8), there + SimSpan::from_ns(10));
+        assert_eq!((memory.counters().hits, memory.counters().fetched), (1, 2));
+        let link = memory.expander().link();
+        assert_eq!(link.payload(Direction::Out), 3 * 80, "an answer and two pushes");
+        assert_eq!(link.payload(Direction::In), 80 + 2 * 16, "a read with its counter, and answers to two pushes");
+    }
+}
+
+#[test]
+fn eight_hits_make_a_notice() {
+    struct All;
+    impl Predictor for All {
+        fn observe(&mut self, seen: Seen, _: u32, predicted: &mut Vec<Predicted>) {
+            if seen.line == 0 {
+                predicted.extend((1..=16).map(|after| Predicted { line: after.into(), after }));
+            }
+        }
+
+        fn cost(&self) -> Cost {
+            Cost::default()
+        }
+    }
+    let mut memory = memory(Place::Device, 0, All);
+    load(&mut memory, SimTime::ZERO, 0);
+    for line in 1..=16 {
+        load(&mut memory, AT(10_000 + 100 * line), line);
+        assert_eq!(memory.counters().notices, line / 8);
+    }
+    assert_eq!((memory.counters().hits, memory.counters().requests), (16, 17));
+}
+
+#[test]
+fn a_line_that_arrives_when_it_is_expected_is_not_asked_for() {
+    // A constant stream that the oracle knows: all but the first lines are in the buffer in time, at every depth of switches.
+    for switches in 0..5 {
+        let lines: Vec<u32> = (0..2000).collect();
+        let oracle = Oracle::new(OracleConfig { coverage: 1.0, accuracy: 1.0 }, lines, Rng::named(1, "test"));
+        let mut memory = memory(Place::Device, switches, oracle);
+        for line in 0..2000 {
+            load(&mut memory, AT(1000 * line), line);
+        }
+        let counters = memory.counters();
+        assert!(counters.hits > 1950, "{switches}: {counters:?}");
+        assert_eq!(counters.unused, 0);
+        assert!(counters.accuracy().is_some_and(|share| share > 0.97));
+    }
+}
+
+#[test]
+fn a_latency_that_is_taken_too_small_makes_pushes_late() {
+    let lines: Vec<u32> = (0..2000).collect();
+    let oracle = Oracle::new(OracleConfig { coverage: 1.0, accuracy: 1.0 }, lines, Rng::named(1, "test"));
+    let device = Fixed { staged: SimSpan::from_us(3), line: SimSpan::from_ns(50) };
+    let unaware = AheadConfig { end_to_end: path(0).one_way() * 2, ..config(Place::Device, 4) };
+    let mut memory = Ahead::new(unaware, Expander::new(path(4), device), oracle);
+    for line in 0..2000 {
+        load(&mut memory, AT(1000 * line), line);
+    }
+    assert!(memory.counters().timeliness().is_some_and(|share| share < 0.1), "{:?}", memory.counters());
+}
+
+proptest! {
+    #[test]
+    fn a_pushed_line_is_never_older_than_the_last_store(
+        at_host: bool, seed: u64,
+        steps in prop::collection::vec((1_u64..2_000, 0_u64..24, 0_u8..4), 1..400),
+    ) {
+        let place = if at_host { Place::Host } else { Place::Device };
+        let mut rng = Rng::named(seed, "requests");
+        let lines: Vec<u32> = (0..1000).map(|_| rng.below(24) as u32).collect();
+        let oracle = Oracle::new(OracleConfig { coverage: 0.9, accuracy: 0.9 }, lines, Rng::named(seed, "oracle"));
+        let mut memory = memory(place, 1, oracle);
+        let (mut now, mut stored, mut hits) = (SimTime::ZERO, BTreeMap::new(), 0);
+        for (gap, line, what) in steps {
+            now += SimSpan::from_ns(gap);
+            if what == 0 {
+                memory.access(now, 0, &MemoryAccess::lines(Transaction::Store, line * 64, 1));
+                stored.insert(line, now);
+                continue;
+            }
+            load(&mut memory, now, line);
+            let counters = *memory.counters();
+            if counters.hits + counters.late_under_way > hits {
+                hits = counters.hits + counters.late_under_way;
+                let store = stored.get(&line).copied().unwrap_or(SimTime::ZERO);
+                prop_assert!(memory.last_issued() >= store, "{:?} before {:?}", memory.last_issued(), store);
+            }
+        }
+        let counters = memory.counters();
+        prop_assert!(counters.hits + counters.late_under_way + counters.unused + counters.overwritten <= counters.fetched);
+    }
+}

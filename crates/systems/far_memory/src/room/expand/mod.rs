@@ -1,0 +1,105 @@
+//! The study of ExPAND: published results of D. Oh et al., IEEE Micro 45(6), 2025.
+
+mod charts;
+mod numbers;
+mod runs;
+
+use super::designs::infos;
+use super::section::{self, MemorySection};
+use crate::design::Design;
+use flashyard_describe::reproduce::{NamedStudy, StudyError};
+use flashyard_describe::{DesignInfo, Files, Room, Rooms, Scenario, ScenarioError, Section, Study, boxed};
+use runs::{Base, ExpandRun};
+
+/// The language of the study's scenario.
+static LANGUAGE: Rooms = Rooms::new(&[&Expand]);
+
+/// Flash behind CXL whose lines are fetched ahead, by the host or by the device.
+pub struct Expand;
+
+impl Room for Expand {
+    fn name(&self) -> &'static str {
+        "expand"
+    }
+
+    fn about(&self) -> &'static str {
+        "flash behind CXL whose lines are fetched ahead: by rules and networks at the host, or pushed by the device"
+    }
+
+    fn designs(&self) -> Vec<DesignInfo> {
+        infos(|design| design.predicts().is_some() || matches!(design, Design::Dram | Design::CxlSsd))
+    }
+
+    fn sections(&self) -> &'static [&'static Section] {
+        &section::SECTIONS
+    }
+
+    fn has_drive(&self) -> bool {
+        false
+    }
+
+    fn required(&self) -> &'static [&'static str] {
+        &["memory"]
+    }
+
+    fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
+        toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+        MemorySection::of(scenario).map(drop)
+    }
+
+    fn study(&self) -> Option<Study> {
+        Some(Study { is_long: true, open: |ids, files| boxed(study(ids, files)) })
+    }
+}
+
+/// The study, for all numbers or for those named in `ids`.
+///
+/// Errors: an id that is not there.
+fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ExpandRun>, StudyError> {
+    let base = base(&[], files)?;
+    let expectations = include_str!("../../../../../../scenarios/expand/expected.toml");
+    Ok(NamedStudy::new(base, files, expectations, numbers::numbers(), ids)?.with_charts(charts::sections))
+}
+
+/// All that runs have in common, with further settings.
+///
+/// Errors: settings that cannot be.
+fn base(settings: &[String], files: &'static dyn Files) -> Result<Base, ScenarioError> {
+    let text = include_str!("../../../../../../scenarios/expand/scenario.toml");
+    let scenario = LANGUAGE.resolve(text, "scenarios/expand/scenario.toml", settings, files)?.scenario;
+    Ok(Base { seed: scenario.seed, memory: MemorySection::of(&scenario)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_describe::NoFiles;
+    use flashyard_describe::reproduce::assert_complete;
+
+    #[test]
+    fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {
+        assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 28);
+    }
+
+    #[test]
+    fn every_run_of_the_study_can_be_made() {
+        let small = [
+            "memory.accesses=2000",
+            "memory.warm_accesses=2000",
+            "memory.kernel.cc.scale=10",
+            "memory.kernel.pr.scale=10",
+            "memory.kernel.sssp.scale=10",
+            "memory.kernel.tc.scale=10",
+            "memory.ahead.training_requests=64",
+        ]
+        .map(str::to_owned);
+        let base = base(&small, &NoFiles).expect("the settings are good");
+        let study = study(&[], &NoFiles).expect("the study is complete");
+        for run in &study.runs {
+            run.shortened(&base).unwrap_or_else(|error| panic!("{run:?}: {error}"));
+        }
+    }
+}
