@@ -127,7 +127,7 @@ impl<D: Volume> FileSystem<D> {
             }
             // A page in memory is changed where it is.
             let before = if self.pages.holds(ino, page) { None } else { Some(self.page(ino, page)?) };
-            let held = self.keep_page(ino, page, before)?;
+            let held = self.put_page(ino, page, before)?;
             held[(from % PAGE) as usize..][..part.len()].copy_from_slice(part);
         }
         Ok(())
@@ -149,13 +149,14 @@ impl<D: Volume> FileSystem<D> {
         self.prepare(Cost { new: new + nodes + extra.new, dirty: count + nodes + 3 + extra.dirty, frees: false })
     }
 
-    /// Puts a page into memory, to be written later. Space must be prepared.
-    pub(crate) fn put_page(&mut self, ino: u32, page: u64, bytes: Box<Block>) -> Result<&mut Block, FsError> {
-        self.keep_page(ino, page, Some(bytes))
-    }
-
-    /// Puts a page into memory, or keeps the one that is there, to be written later. Space must be prepared.
-    fn keep_page(&mut self, ino: u32, page: u64, bytes: Option<Box<Block>>) -> Result<&mut Block, FsError> {
+    /// Puts a page into memory, or without bytes keeps the one that is there, to be written later. Space must be prepared.
+    pub(crate) fn put_page(
+        &mut self,
+        ino: u32,
+        page: u64,
+        bytes: impl Into<Option<Box<Block>>>,
+    ) -> Result<&mut Block, FsError> {
+        let bytes = bytes.into();
         let (nid, slot) = self.make_slot(ino, page)?;
         let pointer = &mut self.node_mut(nid)?.pointers[slot];
         let before = *pointer;
