@@ -3,7 +3,7 @@
 //! The path of a row: file → zstd, gzip or xz by its first bytes → line or record → its accesses, cut where they straddle lines of 64
 //! bytes. Instructions that access nothing are the gap before the next access. Everything streams.
 //!
-//! What they do not hold is left out: threads, times, data, and whether an address comes from a load.
+//! Threads, times, data, and whether an address comes from a load are not read.
 
 mod champsim;
 mod csv;

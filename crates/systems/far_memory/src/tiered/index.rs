@@ -2,7 +2,7 @@
 //!
 //! Source: \[P\] sheet micro-ginkgo §5.
 
-use super::HUGE_PAGE_BLOCKS;
+use super::pages::HUGE_PAGE_BLOCKS;
 use super::touched::TouchedBlocks;
 
 /// Metadata that a look-up reads: granules of 64 bytes that follow each other.

@@ -7,9 +7,9 @@
 //! Source: \[P\] sheet micro-ginkgo §3.3 and §3.4 in words; the rule of groups and of growth is \[A\]. Modulo is the article's, rank the sheet's
 //! remedy for its collisions.
 
-use super::HUGE_PAGE_BLOCKS;
 use super::index::{Granules, Index, Mapping, direct, page_of_dram};
-use super::record::{LINES_MAX, Piece, Record, SEGMENTS_MAX};
+use super::pages::HUGE_PAGE_BLOCKS;
+use super::record::{HEADER_BYTES, LINES_MAX, Piece, Record, SEGMENT_BYTES, SEGMENTS_MAX};
 use super::segments::{Segment, train};
 use super::touched::TouchedBlocks;
 use flashyard_memory::MemoryError;
@@ -76,7 +76,7 @@ impl LearnedIndex {
                 debug_assert_eq!(page_of_dram(page, dram_pages), dram_page);
                 let segments = train(&touched.offsets(page), segments);
                 let (record, lines) = record(base, &segments, need.max(1));
-                // What the controller goes by is what lies in memory.
+                // The controller goes by the record that lies in memory.
                 let read = if segments.len() <= SEGMENTS_MAX { Record::decode(&record.encode()) } else { None };
                 records[page as usize] = read.unwrap_or(record);
                 base += lines;
@@ -140,7 +140,7 @@ impl Index for LearnedIndex {
         let Learned { record, begin } = &self.pages[page];
         let first = begin / GRANULE;
         let up_to = |segments: usize| {
-            let last = begin + super::HEADER_BYTES + super::SEGMENT_BYTES * segments as u32 - 1;
+            let last = begin + HEADER_BYTES + SEGMENT_BYTES * segments as u32 - 1;
             Granules { first, count: last / GRANULE - first + 1 }
         };
         if record.pieces.is_empty() {

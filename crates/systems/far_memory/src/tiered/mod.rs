@@ -18,6 +18,7 @@
 mod filter;
 mod index;
 mod learned;
+mod pages;
 mod record;
 mod replay;
 mod segments;
@@ -28,12 +29,10 @@ mod touched;
 pub use filter::{Filter, FilterLevel};
 pub use index::{DirectIndex, Granules, Index, Mapping, RankIndex, SetIndex};
 pub use learned::{LearnedIndex, PlaceBy};
+pub use pages::HUGE_PAGE_BLOCKS;
 pub use record::{HEADER_BYTES, Record, SEGMENT_BYTES};
 pub use replay::{ReplayConfig, Replayed, TierKind, TieredFigures, replay};
 pub use segments::{Segment, train};
 pub use sram::Sram;
 pub use tier::{Convention, Tier, TierCounters, TierTimes};
 pub use touched::TouchedBlocks;
-
-/// Blocks in a huge page: of 64 bytes in 2 MiB.
-pub const HUGE_PAGE_BLOCKS: u64 = 32_768;

@@ -10,7 +10,7 @@
 //! Source: \[A\] sheet micro-ginkgo §3.5, whose spare bit says what 16 bits cannot: a slope of one. A record of more than a granule begins at
 //! one, so that a look-up reads granules up to that with its segment.
 
-use super::HUGE_PAGE_BLOCKS;
+use super::pages::HUGE_PAGE_BLOCKS;
 
 /// Bytes of a header.
 pub const HEADER_BYTES: u32 = 4;

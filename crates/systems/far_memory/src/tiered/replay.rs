@@ -1,9 +1,9 @@
 //! A program through tiers: once to learn which blocks it touches, once through all of them at the same time.
 
-use super::HUGE_PAGE_BLOCKS;
 use super::filter::{Filter, FilterLevel};
-use super::index::{DirectIndex, Index, RankIndex, SetIndex};
+use super::index::{DirectIndex, Index, RankIndex, SetIndex, direct};
 use super::learned::{LearnedIndex, PlaceBy};
+use super::pages::HUGE_PAGE_BLOCKS;
 use super::tier::{Convention, Tier, TierCounters, TierTimes};
 use super::touched::TouchedBlocks;
 use crate::program::{Data, Program, Source};
@@ -318,7 +318,7 @@ fn waste(touched: &TouchedBlocks, dram_pages: u64) -> f64 {
     let mut lines = TouchedBlocks::new(dram_pages);
     for page in 0..touched.pages() {
         for offset in touched.offsets(page) {
-            lines.touch(super::index::direct(page * HUGE_PAGE_BLOCKS + u64::from(offset), dram_pages));
+            lines.touch(direct(page * HUGE_PAGE_BLOCKS + u64::from(offset), dram_pages));
         }
     }
     1.0 - lines.count() as f64 / (dram_pages * HUGE_PAGE_BLOCKS) as f64

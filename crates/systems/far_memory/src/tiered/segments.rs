@@ -10,7 +10,7 @@
 //! greedily and as far as a line goes without error; this function may be wrong and has a bounded number of pieces, chosen by curvature.
 //! The two share no step.
 
-use super::HUGE_PAGE_BLOCKS;
+use super::pages::HUGE_PAGE_BLOCKS;
 
 /// A piece of the function: its first offset, and touched blocks from there to the next piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

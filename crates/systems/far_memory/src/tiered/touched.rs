@@ -1,6 +1,6 @@
 //! Which blocks of huge pages were touched.
 
-use super::HUGE_PAGE_BLOCKS;
+use super::pages::HUGE_PAGE_BLOCKS;
 
 /// Words of 64 blocks in a huge page.
 const WORDS: usize = (HUGE_PAGE_BLOCKS / 64) as usize;

@@ -207,7 +207,7 @@ impl TieringSection {
         [level1, level2, level3].map(|level| FilterLevel { bytes: level.size.0.get(), ways: level.ways }).into()
     }
 
-    /// The same section with another window.
+    /// The section with another window.
     #[cfg(test)]
     pub(super) fn with_window(&self, window: f64) -> Self {
         Self { window, ..self.clone() }
