@@ -62,7 +62,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
     #[test]
     fn a_drawn_drive_keeps_the_rules_of_the_layer_through_writes_and_deallocation(
-        seed in any::<u64>(), superblocks in 12_u32..60, pages in 1_u32..20, filled in 0.0..=1.0,
+        // With one page on a die a drawn drive can begin without room: seed 2578111442105533070, 36 superblocks, two kept for collection.
+        seed in any::<u64>(), superblocks in 12_u32..60, pages in 2_u32..20, filled in 0.0..=1.0,
         shared in any::<bool>(), oldest_first in any::<bool>(), leveled in any::<bool>(), by_erases in any::<bool>(),
         reclaim_below in 2_u32..5, steps in 0_u32..4000,
     ) {
