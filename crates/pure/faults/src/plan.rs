@@ -36,6 +36,11 @@ pub enum Fault {
         /// Until it goes on.
         held_for: SimSpan,
     },
+    /// Some blocks of a drive cannot be read until they are written again.
+    Spoil {
+        /// Its index.
+        drive: u32,
+    },
 }
 
 /// When a fault strikes, never before its predecessor in the plan.
@@ -77,6 +82,7 @@ impl Fault {
             Self::LinkDown { .. } => "link",
             Self::Withdraw { .. } => "withdraw",
             Self::StallDrive { .. } => "stall",
+            Self::Spoil { .. } => "spoil",
         }
     }
 
@@ -87,6 +93,7 @@ impl Fault {
             Self::LoseDrive { drive, .. }
             | Self::LinkDown { drive, .. }
             | Self::Withdraw { drive }
+            | Self::Spoil { drive }
             | Self::StallDrive { drive, .. } => Some(drive),
         }
     }
@@ -97,7 +104,7 @@ impl Fault {
             Self::PowerLoss { off_for } => Some(off_for),
             Self::LoseDrive { gone_for, .. } => gone_for,
             Self::LinkDown { down_for, .. } => down_for,
-            Self::Withdraw { .. } => None,
+            Self::Withdraw { .. } | Self::Spoil { .. } => None,
             Self::StallDrive { held_for, .. } => Some(held_for),
         }
     }

@@ -35,7 +35,7 @@ pub enum Problem {
     #[error("expected a fault, @ and a moment")]
     NoMoment,
     /// Before `@`.
-    #[error("expected power, or lose, link, withdraw or stall and the number of a drive")]
+    #[error("expected power, or lose, link, withdraw, stall or spoil and the number of a drive")]
     Kind,
     /// After `@`.
     #[error("expected e and an event number, t and a time, or r and events after the fault before")]
@@ -47,7 +47,7 @@ pub enum Problem {
     #[error("expected + and how long it lasts")]
     NoSpan,
     /// A `+` where none can be.
-    #[error("a withdrawal is over at once and cannot last")]
+    #[error("a withdrawal or damage is over at once and cannot last")]
     NeedlessSpan,
 }
 
@@ -95,6 +95,10 @@ fn fault(part: &str) -> Result<(At, Fault), Problem> {
         ("withdraw", _) => match lasts {
             Some(_) => return Err(Problem::NeedlessSpan),
             None => Fault::Withdraw { drive: drive()? },
+        },
+        ("spoil", _) => match lasts {
+            Some(_) => return Err(Problem::NeedlessSpan),
+            None => Fault::Spoil { drive: drive()? },
         },
         ("stall", _) => Fault::StallDrive { drive: drive()?, held_for: lasts.ok_or(Problem::NoSpan)? },
         _ => return Err(Problem::Kind),
@@ -181,6 +185,7 @@ mod tests {
             (any::<u32>(), prop::option::of(any_span()))
                 .prop_map(|(drive, down_for)| Fault::LinkDown { drive, down_for }),
             any::<u32>().prop_map(|drive| Fault::Withdraw { drive }),
+            any::<u32>().prop_map(|drive| Fault::Spoil { drive }),
             (any::<u32>(), any_span()).prop_map(|(drive, held_for)| Fault::StallDrive { drive, held_for }),
         ]
     }

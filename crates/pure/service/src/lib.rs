@@ -9,6 +9,7 @@ mod checksum;
 pub mod contract;
 mod failure;
 mod over;
+pub mod parity;
 mod pass;
 mod service;
 mod tally;
@@ -17,7 +18,7 @@ pub use checksum::{checksum, checksum_of_zeros};
 pub use failure::Failure;
 pub use over::Over;
 pub use pass::PassThrough;
-pub use service::{Data, Leg, Order, Orders, Rebuild, Request, Service, Sum};
+pub use service::{Data, Encode, Leg, Mix, Order, Orders, Rebuild, Request, Service, Sum};
 pub use tally::Tally;
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use crate::checksum::{checksum, checksum_of_zeros};
 use crate::failure::Failure;
-use crate::service::{Data, Order, Orders, Request, Service, Sum};
+use crate::parity;
+use crate::service::{Data, Mix, Order, Orders, Request, Service, Sum};
 use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest, check};
 use flashyard_units::{SimTime, VolumeId};
 use std::collections::BTreeMap;
@@ -159,6 +160,16 @@ impl<S: Service, V: Volume> Over<S, V> {
             let old = self.buffers.insert(id, held);
             assert!(old.is_none(), "buffer {id} is in use");
         }
+        for mix in &out.mixes {
+            self.mix(mix, &out.own);
+        }
+        for encode in &out.encodes {
+            let held = self.buffers.get_mut(&encode.buffer).expect("a buffer is there while its parity is made");
+            // Zeros have parities of zeros.
+            if let Payload::Bytes(bytes) = &mut held.payload {
+                encode.carry_out(bytes, self.info.block_bytes as usize);
+            }
+        }
         for &Sum { data, count, at } in &out.sums {
             let block_bytes = self.info.block_bytes;
             let payload = match self.held(data) {
@@ -183,6 +194,25 @@ impl<S: Service, V: Volume> Over<S, V> {
         }
         out.clear();
         self.out = out;
+    }
+
+    fn mix(&mut self, mix: &Mix, own_bytes: &[u8]) {
+        let Mix { to, scale, from, factor, count } = *mix;
+        let block_bytes = self.info.block_bytes;
+        let len = count as usize * block_bytes as usize;
+        let payload = match self.held(from) {
+            Some((held, at)) => part(held, at, count, block_bytes),
+            None => own(own_bytes, from, count, block_bytes),
+        };
+        let (held, at) = self.held(to).expect("what changes is a request or a buffer");
+        if !matches!(held.payload, Payload::Bytes(_)) {
+            held.payload = Payload::Bytes(vec![0; held.blocks as usize * block_bytes as usize]);
+        }
+        if let Payload::Bytes(bytes) = &mut held.payload {
+            let from = if let Payload::Bytes(from) = payload { from } else { vec![0; len] };
+            let at = at as usize * block_bytes as usize;
+            parity::mix(&mut bytes[at..at + len], scale, &from, factor);
+        }
     }
 
     fn place(&mut self, order: Order, own_bytes: &[u8]) {

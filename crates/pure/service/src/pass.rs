@@ -18,6 +18,10 @@ impl Service for PassThrough {
         1
     }
 
+    fn hands_on(&self) -> bool {
+        true
+    }
+
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         VolumeLimits { remaps: false, ..legs[0].limits }
     }

@@ -1,6 +1,7 @@
 //! Requests into a service, orders and answers out of it.
 
 use crate::failure::Failure;
+use crate::parity::{self, CHUNKS_MAX};
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_units::SimTime;
 
@@ -63,6 +64,50 @@ pub struct Sum {
     pub at: u32,
 }
 
+/// Arithmetic on bytes that the service does not see ([`parity::mix`](crate::parity::mix)): the blocks of `to` become `scale` times what they are, plus
+/// `factor` times those of `from`. The caller does it before it sums up and carries out orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mix {
+    /// The blocks that change: those of a buffer, or those of a request that reads.
+    pub to: Data,
+    /// Their factor: 0 where they are replaced, 1 where something is added to them.
+    pub scale: u8,
+    /// The blocks that are added, as a write would name them. They are not those that change.
+    pub from: Data,
+    /// Their factor.
+    pub factor: u8,
+    /// So many of them.
+    pub count: u32,
+}
+
+/// The parity of a stripe whose chunks lie in a buffer ([`parity::encode`]). The caller makes it when the arithmetic
+/// before it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encode {
+    /// Number of the buffer.
+    pub buffer: u32,
+    /// Blocks of each chunk in it.
+    pub rows: u32,
+    /// Chunks of data, and of parity behind them.
+    pub data: u8,
+    /// Chunks of parity.
+    pub parities: u8,
+    /// Where each of them lies in the buffer, counted in chunks.
+    pub places: [u8; CHUNKS_MAX],
+}
+
+impl Encode {
+    /// Makes it in the bytes of the buffer.
+    ///
+    /// # Panics
+    /// As [`parity::encode`] does.
+    pub fn carry_out(&self, bytes: &mut [u8], block_bytes: usize) {
+        let (data, parities) = (usize::from(self.data), usize::from(self.parities));
+        let (places, rest) = self.places.split_at(data);
+        parity::encode(bytes, self.rows as usize * block_bytes, places, &rest[..parities]);
+    }
+}
+
 /// A request to a leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
@@ -89,6 +134,10 @@ pub struct Orders {
     pub taken: Vec<(u32, u32)>,
     /// Bytes of the service that orders of this step write ([`Data::Own`]). The caller copies them when it carries the orders out.
     pub own: Vec<u8>,
+    /// Arithmetic on buffers, in this order.
+    pub mixes: Vec<Mix>,
+    /// Parity of buffers.
+    pub encodes: Vec<Encode>,
     /// Checksums ([`checksum`](crate::checksum)) that belong into `own`.
     pub sums: Vec<Sum>,
     /// Requests to legs. The caller submits those for one leg in this order.
@@ -106,6 +155,8 @@ impl Orders {
     pub fn clear(&mut self) {
         self.taken.clear();
         self.own.clear();
+        self.mixes.clear();
+        self.encodes.clear();
         self.sums.clear();
         self.orders.clear();
         self.answers.clear();
@@ -116,6 +167,8 @@ impl Orders {
     /// Whether it asks for nothing.
     pub fn is_empty(&self) -> bool {
         self.taken.is_empty()
+            && self.mixes.is_empty()
+            && self.encodes.is_empty()
             && self.orders.is_empty()
             && self.answers.is_empty()
             && self.released.is_empty()
@@ -215,6 +268,17 @@ pub trait Service {
         None
     }
 
+    /// Whether all that it orders to read goes to its clients, and all that it writes comes from them: then a service that does arithmetic can lie
+    /// below it.
+    fn hands_on(&self) -> bool {
+        false
+    }
+
+    /// Whether it asks for arithmetic on bytes ([`Orders::mixes`] and [`Orders::encodes`]), which not every caller does.
+    fn mixes(&self) -> bool {
+        false
+    }
+
     /// Sets a number that it has under a name; then it is to be woken. Returns whether it has one and takes the value.
     fn set(&mut self, _name: &str, _value: u64) -> bool {
         false
@@ -292,6 +356,14 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn note(&self) -> Option<String> {
         (**self).note()
+    }
+
+    fn hands_on(&self) -> bool {
+        (**self).hands_on()
+    }
+
+    fn mixes(&self) -> bool {
+        (**self).mixes()
     }
 
     fn set(&mut self, name: &str, value: u64) -> bool {

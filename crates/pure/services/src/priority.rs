@@ -142,6 +142,10 @@ impl Service for Prioritized {
         1
     }
 
+    fn hands_on(&self) -> bool {
+        true
+    }
+
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         VolumeLimits { remaps: false, ..legs[0].limits }
     }

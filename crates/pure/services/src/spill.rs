@@ -30,6 +30,10 @@ impl Service for SpillOver {
         2
     }
 
+    fn hands_on(&self) -> bool {
+        true
+    }
+
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(1);
         VolumeLimits { blocks: self.near + legs[1].limits.blocks, remaps: false, request_blocks }

@@ -30,6 +30,10 @@ impl Service for Striped {
         self.legs.into()
     }
 
+    fn hands_on(&self) -> bool {
+        true
+    }
+
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let chunks = legs.iter().map(|leg| leg.limits.blocks / u64::from(self.chunk)).min().unwrap_or(0);
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(1);

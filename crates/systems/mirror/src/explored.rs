@@ -118,7 +118,11 @@ impl LiveMirror {
                 let away = gone_for.unwrap_or(AWAY[AWAY.len() - 1]);
                 self.world.cut_power(now, drive as usize, now + away);
             }
-            Fault::LoseDrive { .. } | Fault::LinkDown { .. } | Fault::Withdraw { .. } | Fault::StallDrive { .. } => {}
+            Fault::LoseDrive { .. }
+            | Fault::LinkDown { .. }
+            | Fault::Withdraw { .. }
+            | Fault::StallDrive { .. }
+            | Fault::Spoil { .. } => {}
         }
         self.after(now);
     }

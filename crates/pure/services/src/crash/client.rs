@@ -14,9 +14,9 @@ use flashyard_service::{Failure, Request};
 use flashyard_units::SimTime;
 
 /// Requests under way. \[A\]
-pub(super) const DEPTH: usize = 6;
+pub const DEPTH: usize = 6;
 /// Blocks of a request at most. \[A\]
-pub(super) const REQUEST_BLOCKS: u64 = 5;
+pub const REQUEST_BLOCKS: u64 = 5;
 
 /// A request under way.
 struct Asked {
@@ -32,22 +32,26 @@ struct Asked {
 }
 
 /// The shape of a client's requests.
-pub(super) struct Habits {
-    /// Requests, blocks of the volume, and those of them that it asks for.
-    pub(super) requests: u32,
-    pub(super) blocks: u64,
-    pub(super) span: u64,
-    pub(super) has_trims: bool,
+pub struct Habits {
+    /// Requests.
+    pub requests: u32,
+    /// Blocks of the volume.
+    pub blocks: u64,
+    /// Those of them that it asks for, from the first.
+    pub span: u64,
+    /// Whether it trims.
+    pub has_trims: bool,
     /// Whether each write has to be whole.
-    pub(super) whole: bool,
+    pub whole: bool,
     /// Whether a loss of power takes nothing that was answered.
-    pub(super) protected: bool,
+    pub protected: bool,
 }
 
 /// The client.
-pub(super) struct Client {
+pub struct Client {
     habits: Habits,
-    pub(super) rng: Rng,
+    /// Its choices.
+    pub rng: Rng,
     left: u32,
     asked: Vec<Option<Asked>>,
     stamp: u64,
@@ -55,13 +59,15 @@ pub(super) struct Client {
     writes: Writes,
     /// The last durable write of each block that no other change was under way beside.
     floors: Vec<u64>,
-    pub(super) outcome: Outcome,
+    /// The first violation that it has seen, and counters of its world.
+    pub outcome: Outcome,
     /// Reads that were held against all writes.
-    pub(super) checked: u64,
+    pub checked: u64,
 }
 
 impl Client {
-    pub(super) fn new(habits: Habits, rng: Rng) -> Self {
+    /// One with such habits.
+    pub fn new(habits: Habits, rng: Rng) -> Self {
         let mut oracle = Oracle::new(&[habits.blocks]);
         if !habits.protected {
             oracle.make_volatile(0);
@@ -80,17 +86,18 @@ impl Client {
         }
     }
 
-    pub(super) fn violate(&mut self, violation: String) {
+    /// A rule was broken.
+    pub fn violate(&mut self, violation: String) {
         self.outcome.violation.get_or_insert(violation);
     }
 
     /// Whether nothing is left to ask, and nothing to answer.
-    pub(super) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         self.left == 0 && self.asked.iter().all(Option::is_none)
     }
 
     /// The next request, with the blocks of a write, if one may begin.
-    pub(super) fn next(&mut self, now: SimTime) -> Option<(Request, Vec<Block>)> {
+    pub fn next(&mut self, now: SimTime) -> Option<(Request, Vec<Block>)> {
         let id = self.asked.iter().position(Option::is_none).filter(|_| self.left > 0)?;
         self.left -= 1;
         let operation = match self.rng.below(100) {
@@ -157,7 +164,7 @@ impl Client {
     }
 
     /// A request was answered; `may_fail` tells for which failures there is a reason.
-    pub(super) fn answered(&mut self, now: SimTime, answer: &Answer, may_fail: impl Fn(Failure) -> bool) {
+    pub fn answered(&mut self, now: SimTime, answer: &Answer, may_fail: impl Fn(Failure) -> bool) {
         let Answer { request: Request { id, first, .. }, result, ref blocks } = *answer;
         let Some(asked) = self.asked[id as usize].take() else {
             return self.violate(format!("request {id} was answered twice"));
@@ -218,7 +225,7 @@ impl Client {
     }
 
     /// All blocks as they are at a moment: none has another version later unless it is written.
-    pub(super) fn saw_all(&mut self, now: SimTime, stamps: &[u64]) {
+    pub fn saw_all(&mut self, now: SimTime, stamps: &[u64]) {
         self.check_whole(0, stamps, "after a loss of power");
         let floors = self.floors.clone();
         self.check_floors(0, stamps, &floors);
@@ -230,7 +237,7 @@ impl Client {
     }
 
     /// Power was lost with all that was under way.
-    pub(super) fn lost_power(&mut self, now: SimTime) {
+    pub fn lost_power(&mut self, now: SimTime) {
         for id in 0..DEPTH {
             if self.asked[id].take().is_some_and(|asked| asked.operation != Operation::Flush) {
                 let failed = self.oracle.failed(now, OperationId(id as u32));
@@ -244,7 +251,7 @@ impl Client {
     }
 
     /// Nothing more is asked; returns the blocks that were checked.
-    pub(super) fn finish(&mut self, now: SimTime) -> u64 {
+    pub fn finish(&mut self, now: SimTime) -> u64 {
         let finished = self.oracle.finish(now);
         self.outcome.note(finished);
         self.oracle.counters().slots_read

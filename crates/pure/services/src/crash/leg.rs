@@ -5,14 +5,14 @@ use flashyard_service::contract::BLOCK_BYTES;
 use std::collections::BTreeMap;
 
 /// A block.
-pub(super) type Block = [u8; BLOCK_BYTES as usize];
+pub type Block = [u8; BLOCK_BYTES as usize];
 
 /// A block of zeros.
-pub(super) const ZEROS: Block = [0; BLOCK_BYTES as usize];
+pub const ZEROS: Block = [0; BLOCK_BYTES as usize];
 
 /// The leg.
 #[derive(Clone, Debug)]
-pub(super) struct VolatileLeg {
+pub struct VolatileLeg {
     blocks: Vec<Block>,
     /// By block: what a power cut may bring back, with the moments at which it was overwritten. The newest is in `blocks`.
     older: BTreeMap<u64, Vec<(u64, Block)>>,
@@ -21,27 +21,35 @@ pub(super) struct VolatileLeg {
 }
 
 impl VolatileLeg {
-    pub(super) fn new(blocks: u64) -> Self {
+    /// One of so many blocks of zeros.
+    pub fn new(blocks: u64) -> Self {
         Self { blocks: vec![ZEROS; blocks as usize], older: BTreeMap::new(), moment: 0 }
     }
 
-    pub(super) fn get(&self, block: u64) -> &Block {
+    /// Its blocks.
+    pub fn blocks(&self) -> u64 {
+        self.blocks.len() as u64
+    }
+
+    /// A block as it reads now.
+    pub fn get(&self, block: u64) -> &Block {
         &self.blocks[block as usize]
     }
 
-    pub(super) fn set(&mut self, block: u64, to: Block) {
+    /// A block has arrived in the cache.
+    pub fn set(&mut self, block: u64, to: Block) {
         self.moment += 1;
         let old = std::mem::replace(&mut self.blocks[block as usize], to);
         self.older.entry(block).or_default().push((self.moment, old));
     }
 
     /// A flush begins: the moment to hand to [`VolatileLeg::flushed`].
-    pub(super) fn moment(&self) -> u64 {
+    pub fn moment(&self) -> u64 {
         self.moment
     }
 
     /// A flush has ended: changes up to its beginning cannot be undone.
-    pub(super) fn flushed(&mut self, began: u64) {
+    pub fn flushed(&mut self, began: u64) {
         self.older.retain(|_, versions| {
             versions.retain(|&(overwritten, _)| overwritten > began);
             !versions.is_empty()
@@ -49,12 +57,12 @@ impl VolatileLeg {
     }
 
     /// Blocks were written, and are there whatever happens.
-    pub(super) fn make_durable(&mut self, first: u64, count: u32) {
+    pub fn make_durable(&mut self, first: u64, count: u32) {
         (first..first + u64::from(count)).for_each(|block| drop(self.older.remove(&block)));
     }
 
     /// Power fails.
-    pub(super) fn cut_power(&mut self, rng: &mut Rng) {
+    pub fn cut_power(&mut self, rng: &mut Rng) {
         for (block, versions) in std::mem::take(&mut self.older) {
             let chosen = rng.below(versions.len() as u64 + 1) as usize;
             if let Some(&(_, old)) = versions.get(chosen) {

@@ -5,18 +5,18 @@ use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_faults::Fault;
 use flashyard_kernel::Rng;
 use flashyard_service::contract::BLOCK_BYTES;
-use flashyard_service::{Data, Failure, Order, Orders, Request, Service, checksum};
+use flashyard_service::{Data, Failure, Mix, Order, Orders, Request, Service, checksum, parity};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a leg is away: within an order, some orders, longer than all that waits. \[A\]
-pub(super) const AWAY: [SimSpan; 3] = [SimSpan::from_us(20), SimSpan::from_us(300), SimSpan::from_ms(3)];
+pub const AWAY: [SimSpan; 3] = [SimSpan::from_us(20), SimSpan::from_us(300), SimSpan::from_ms(3)];
 
 /// One order in so many is slow. \[A\]
 const SLOW_ONE_IN: u64 = 16;
 
 /// The faults of such a world: those that each of so many legs may have, and losses of power.
-pub(super) fn faults(legs: u32) -> Vec<Fault> {
+pub fn faults(legs: u32) -> Vec<Fault> {
     let of = |(drive, away): (u32, SimSpan)| {
         [Fault::LinkDown { drive, down_for: Some(away) }, Fault::StallDrive { drive, held_for: away }]
     };
@@ -31,6 +31,8 @@ struct End {
     fails_until: SimTime,
     held_until: SimTime,
     is_gone: bool,
+    /// Blocks that cannot be read.
+    unreadable: BTreeSet<u64>,
 }
 
 /// An order on its way.
@@ -49,18 +51,22 @@ struct Held {
 }
 
 /// An answer, with the blocks of a read.
-pub(super) struct Answer {
-    pub(super) request: Request,
-    pub(super) result: Result<(), Failure>,
-    pub(super) blocks: Vec<Block>,
+pub struct Answer {
+    /// The request.
+    pub request: Request,
+    /// Whether it was carried out.
+    pub result: Result<(), Failure>,
+    /// Blocks that it has read.
+    pub blocks: Vec<Block>,
 }
 
 /// The service, its legs, and all that is between them.
-pub(super) struct Machine<S> {
-    pub(super) now: SimTime,
-    pub(super) service: S,
+pub struct Machine<S> {
+    /// The time.
+    pub now: SimTime,
+    /// The service.
+    pub service: S,
     legs: Vec<End>,
-    leg_blocks: u64,
     /// Whether legs keep what they have carried out.
     protected: bool,
     rng: Rng,
@@ -70,22 +76,30 @@ pub(super) struct Machine<S> {
     wake_at: Option<SimTime>,
     buffers: BTreeMap<u32, Vec<Block>>,
     requests: BTreeMap<u32, Held>,
-    pub(super) answers: Vec<Answer>,
+    /// Answers that its owner takes.
+    pub answers: Vec<Answer>,
 }
 
 impl<S: Service> Machine<S> {
-    pub(super) fn new(service: S, leg_blocks: u64, protected: bool, rng: Rng) -> Self {
-        let end = |_| End {
-            leg: VolatileLeg::new(leg_blocks),
+    /// One over legs of so many blocks each, which keep what they have carried out if they are protected.
+    pub fn new(service: S, leg_blocks: u64, protected: bool, rng: Rng) -> Self {
+        let legs = vec![leg_blocks; service.legs()];
+        Self::with_legs(service, &legs, protected, rng)
+    }
+
+    /// As [`Machine::new`], over legs of unlike sizes.
+    pub fn with_legs(service: S, legs: &[u64], protected: bool, rng: Rng) -> Self {
+        let end = |&blocks: &u64| End {
+            leg: VolatileLeg::new(blocks),
             fails_until: SimTime::ZERO,
             held_until: SimTime::ZERO,
             is_gone: false,
+            unreadable: BTreeSet::new(),
         };
         let mut machine = Self {
-            legs: (0..service.legs()).map(end).collect(),
+            legs: legs.iter().map(end).collect(),
             now: SimTime::ZERO,
             service,
-            leg_blocks,
             protected,
             rng,
             under_way: BTreeMap::new(),
@@ -99,44 +113,61 @@ impl<S: Service> Machine<S> {
         machine
     }
 
-    fn info(&self) -> VolumeInfo {
-        let limits = VolumeLimits::new(self.leg_blocks, false);
-        VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES, limits, protected: self.protected }
+    /// Its legs as the service sees them.
+    pub fn infos(&self) -> Vec<VolumeInfo> {
+        let info = |end: &End| {
+            let limits = VolumeLimits::new(end.leg.blocks(), false);
+            VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK_BYTES, limits, protected: self.protected }
+        };
+        self.legs.iter().map(info).collect()
     }
 
     /// Blocks of the service's volume.
-    pub(super) fn volume_blocks(&self) -> u64 {
-        self.service.limits(&vec![self.info(); self.legs.len()]).blocks
+    pub fn volume_blocks(&self) -> u64 {
+        self.service.limits(&self.infos()).blocks
     }
 
     fn start(&mut self) {
-        let infos = vec![self.info(); self.legs.len()];
+        let infos = self.infos();
         let mut out = Orders::default();
         self.service.start(self.now, &infos, &mut out);
         self.carry_out(out);
     }
 
     /// A block as the first leg has it.
-    pub(super) fn get(&self, block: u64) -> &Block {
+    pub fn get(&self, block: u64) -> &Block {
         self.get_of(0, block)
     }
 
+    /// A block of a leg cannot be read until it is written.
+    pub fn spoil(&mut self, leg: usize, block: u64) {
+        self.legs[leg].unreadable.insert(block);
+    }
+
+    /// Whether a block of a leg can be read.
+    pub fn is_readable(&self, leg: usize, block: u64) -> bool {
+        !self.legs[leg].unreadable.contains(&block)
+    }
+
     /// A block as a leg has it.
-    pub(super) fn get_of(&self, leg: usize, block: u64) -> &Block {
+    pub fn get_of(&self, leg: usize, block: u64) -> &Block {
         self.legs[leg].leg.get(block)
     }
 
+    /// Puts a block onto the first leg.
     #[cfg(test)]
     pub(super) fn set(&mut self, block: u64, to: Block) {
         self.legs[0].leg.set(block, to);
     }
 
-    pub(super) fn next_time(&self) -> Option<SimTime> {
+    /// When the next order ends or the service is woken, if anything is to come.
+    pub fn next_time(&self) -> Option<SimTime> {
         let order = self.under_way.first_key_value().map(|(&(at, _), _)| at);
         [order, self.wake_at].into_iter().flatten().min()
     }
 
-    pub(super) fn submit(&mut self, request: Request, blocks: Vec<Block>) {
+    /// A request, with the blocks of a write, or as many as a read brings.
+    pub fn submit(&mut self, request: Request, blocks: Vec<Block>) {
         self.requests.insert(request.id, Held { request, blocks });
         let mut out = Orders::default();
         self.service.submit(self.now, &request, &mut out);
@@ -144,7 +175,7 @@ impl<S: Service> Machine<S> {
     }
 
     /// Lets the service do something that no request asks for.
-    pub(super) fn tell<T>(&mut self, tell: impl FnOnce(&mut S, &mut Orders) -> T) -> T {
+    pub fn tell<T>(&mut self, tell: impl FnOnce(&mut S, &mut Orders) -> T) -> T {
         let mut out = Orders::default();
         let told = tell(&mut self.service, &mut out);
         self.carry_out(out);
@@ -157,6 +188,23 @@ impl<S: Service> Machine<S> {
         }
         for &(id, blocks) in &out.taken {
             self.buffers.insert(id, vec![ZEROS; blocks as usize]);
+        }
+        for &Mix { to, scale, from, factor, count } in &out.mixes {
+            let added = self.blocks(from, count, &out.own);
+            let (blocks, at) = match to {
+                Data::Request { id, at } => (self.requests.get_mut(&id).map(|held| &mut held.blocks), at),
+                Data::Buffer { id, at } => (self.buffers.get_mut(&id), at),
+                Data::None | Data::Own { .. } => (None, 0),
+            };
+            if let Some(blocks) = blocks {
+                let changed = &mut blocks[at as usize..(at + count) as usize];
+                parity::mix(changed.as_flattened_mut(), scale, added.as_flattened(), factor);
+            }
+        }
+        for encode in &out.encodes {
+            if let Some(blocks) = self.buffers.get_mut(&encode.buffer) {
+                encode.carry_out(blocks.as_flattened_mut(), BLOCK_BYTES as usize);
+            }
         }
         for sum in &out.sums {
             let blocks = self.blocks(sum.data, sum.count, &out.own);
@@ -212,13 +260,14 @@ impl<S: Service> Machine<S> {
         let end = &mut self.legs[usize::from(sent.order.leg.0)];
         for (block, &to) in (sent.order.first..).zip(&sent.blocks) {
             if self.rng.below(2) == 0 && !end.is_gone {
+                end.unreadable.remove(&block);
                 end.leg.set(block, to);
             }
         }
     }
 
     /// The next order ends, or the service is woken; returns a number that names the step.
-    pub(super) fn step(&mut self) -> u64 {
+    pub fn step(&mut self) -> u64 {
         let mut out = Orders::default();
         let order = self.under_way.first_key_value().map(|(&(at, _), _)| at);
         let mut name = 0;
@@ -248,13 +297,20 @@ impl<S: Service> Machine<S> {
         }
         match operation {
             Operation::Write | Operation::Trim => {
-                (first..).zip(&sent.blocks).for_each(|(block, &to)| end.leg.set(block, to));
+                for (block, &to) in (first..).zip(&sent.blocks) {
+                    end.unreadable.remove(&block);
+                    end.leg.set(block, to);
+                }
                 if sent.order.durable {
                     end.leg.make_durable(first, count);
                 }
             }
             Operation::Flush => end.leg.flushed(sent.began),
             _ => {
+                let blocks = first..first + u64::from(count);
+                if let Some(&block) = end.unreadable.range(blocks).next() {
+                    return Err(Failure::Unread { block });
+                }
                 let found: Vec<Block> = (first..first + u64::from(count)).map(|block| *end.leg.get(block)).collect();
                 let into = match data {
                     Data::Request { id, at } => self.requests.get_mut(&id).map(|held| (&mut held.blocks, at)),
@@ -272,45 +328,52 @@ impl<S: Service> Machine<S> {
     }
 
     /// Orders of a leg fail until then.
-    pub(super) fn fail(&mut self, leg: u32, until: SimTime) {
+    pub fn fail(&mut self, leg: u32, until: SimTime) {
         self.legs[leg as usize].fails_until = until;
     }
 
     /// Whether orders of a leg fail now.
-    pub(super) fn fails_now(&self) -> bool {
+    pub fn leg_fails(&self, leg: u32) -> bool {
+        self.legs[leg as usize].fails_until > self.now
+    }
+
+    /// Whether orders of any leg fail now.
+    pub fn fails_now(&self) -> bool {
         self.legs.iter().any(|end| end.fails_until > self.now)
     }
 
     /// Whether orders of a leg have ever failed since power is on.
-    pub(super) fn has_failed(&self) -> bool {
+    pub fn has_failed(&self) -> bool {
         self.legs.iter().any(|end| end.fails_until > SimTime::ZERO)
     }
 
     /// A leg ends, with all that is under way there, until power was lost or another one takes its place.
-    pub(super) fn lose(&mut self, leg: u32) {
+    pub fn lose(&mut self, leg: u32) {
         self.legs[leg as usize].is_gone = true;
     }
 
     /// Whether a leg has ended.
-    pub(super) fn is_gone(&self, leg: u32) -> bool {
+    pub fn is_gone(&self, leg: u32) -> bool {
         self.legs[leg as usize].is_gone
     }
 
     /// Puts a leg of these blocks in the place of one that has no orders under way; returns whether it could.
-    pub(super) fn put(&mut self, leg: u32, block: impl Fn(u64) -> Block) -> bool {
+    pub fn put(&mut self, leg: u32, block: impl Fn(u64) -> Block) -> bool {
         if self.under_way.values().any(|sent| u32::from(sent.order.leg.0) == leg) {
             return false;
         }
         let end = &mut self.legs[leg as usize];
-        end.leg = VolatileLeg::new(self.leg_blocks);
-        (0..self.leg_blocks).for_each(|at| end.leg.set(at, block(at)));
+        let blocks = end.leg.blocks();
+        end.leg = VolatileLeg::new(blocks);
+        (0..blocks).for_each(|at| end.leg.set(at, block(at)));
         end.leg.flushed(end.leg.moment());
+        end.unreadable.clear();
         (end.is_gone, end.fails_until, end.held_until) = (false, self.now, self.now);
         true
     }
 
     /// Orders of a leg end not before then.
-    pub(super) fn hold(&mut self, leg: u32, until: SimTime) {
+    pub fn hold(&mut self, leg: u32, until: SimTime) {
         self.legs[leg as usize].held_until = until;
         let early: Vec<_> = self.under_way.range(..(until, 0)).map(|(&key, _)| key).collect();
         for (at, number) in early {
@@ -323,7 +386,7 @@ impl<S: Service> Machine<S> {
 
     /// Power fails and comes back: orders under way happen block by block, requests get no answer, and `service` takes the place of the
     /// one before.
-    pub(super) fn cut_power(&mut self, service: S) {
+    pub fn cut_power(&mut self, service: S) {
         if self.protected {
             self.legs.iter_mut().for_each(|end| end.leg.flushed(end.leg.moment()));
         }

@@ -3,9 +3,9 @@
 mod agreements;
 mod atomic;
 mod channels;
-mod client;
-mod leg;
-mod machine;
+pub mod client;
+pub mod leg;
+pub mod machine;
 mod mirror;
 mod versions;
 mod whole;

@@ -9,7 +9,7 @@ pub(crate) mod edit;
 
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
-use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Sum};
+use flashyard_service::{Data, Encode, Failure, Leg, Mix, Order, Orders, Rebuild, Request, Service, Sum};
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
 
@@ -49,6 +49,12 @@ pub enum TreeError {
     },
     /// No service, or more than 256.
     Count(usize),
+    /// A service does arithmetic on bytes, and one above it reads for itself, which a tree keeps to itself: only services that hand on what clients
+    /// read and write ([`Service::hands_on`]) may lie above it.
+    Mixes {
+        /// Its number.
+        service: usize,
+    },
 }
 
 /// Where the bytes of a request are.
@@ -179,6 +185,11 @@ impl Tree {
                     Below::Service(service) => return Err(TreeError::Place { service }),
                 }
             }
+        }
+        let mut below = 0..count;
+        if let Some(service) = below.find(|&number| services[number].0.mixes() && !hands_on(&services, &above, number))
+        {
+            return Err(TreeError::Mixes { service });
         }
         if let Some(service) = (1..count).find(|&number| above[number].is_none()) {
             return Err(TreeError::Place { service });
@@ -315,6 +326,15 @@ impl Tree {
         }
         let own_from = out.own.len() as u32;
         out.own.extend_from_slice(&own.own);
+        for mix in &own.mixes {
+            let to = self.outside(node, mix.to, own_from, mix.count, out);
+            let from = self.outside(node, mix.from, own_from, mix.count, out);
+            out.mixes.push(Mix { to, from, ..*mix });
+        }
+        for encode in &own.encodes {
+            let buffer = self.nodes[node].buffers[encode.buffer as usize];
+            out.encodes.push(Encode { buffer, ..*encode });
+        }
         for sum in &own.sums {
             let data = self.outside(node, sum.data, own_from, sum.count, out);
             out.sums.push(Sum { data, at: own_from + sum.at, ..*sum });
@@ -518,6 +538,19 @@ impl Tree {
     }
 }
 
+/// Whether all services above one hand on what clients read and write.
+fn hands_on(services: &[(Box<dyn Service + Send>, Vec<Below>)], above: &[Option<usize>], number: usize) -> bool {
+    let mut next = above[number];
+    // Each is above the one before, with a smaller number.
+    while let Some(at) = next {
+        if !services[at].0.hands_on() {
+            return false;
+        }
+        next = above[at];
+    }
+    true
+}
+
 /// Bytes from `at` blocks on of those that `data` names.
 fn shifted(data: Data, at: u32) -> Data {
     match data {
@@ -644,6 +677,10 @@ impl Service for Tree {
 
     fn versions(&self) -> Option<Vec<u32>> {
         self.nodes.iter().find_map(|node| node.service.versions())
+    }
+
+    fn mixes(&self) -> bool {
+        self.nodes.iter().any(|node| node.service.mixes())
     }
 
     fn set(&mut self, name: &str, value: u64) -> bool {

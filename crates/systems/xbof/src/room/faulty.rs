@@ -118,7 +118,7 @@ impl JbofWorld {
             let streams = drives.flat_map(|drive| (0..self.depth).map(move |lane| stream(drive, lane)));
             Jbof::with_streams(self.config, plan, streams.collect()).map_err(keyed::of)?
         };
-        let faults = case.plan.faults.iter().map(|&(at, fault)| (moment(at), physical(fault))).collect();
+        let faults = case.plan.faults.iter().filter_map(|&(at, fault)| Some((moment(at), physical(fault)?))).collect();
         Ok(jbof.with_faults(faults, Box::new(Told(Rc::clone(witness)))))
     }
 
@@ -205,10 +205,11 @@ fn moment(at: At) -> FaultTime {
     }
 }
 
-/// The fault as planned, but a drive or link away for good comes back after the longest time: a run must end.
-fn physical(fault: Planned) -> Fault {
+/// The fault as planned, but a drive or link away for good comes back after the longest time: a run must end. Nothing where drives of this world have no
+/// such fault.
+fn physical(fault: Planned) -> Option<Fault> {
     let longest = AWAY[AWAY.len() - 1];
-    match fault {
+    Some(match fault {
         Planned::PowerLoss { off_for } => Fault::BoxPower { off: off_for },
         Planned::LoseDrive { drive, gone_for } => {
             Fault::DrivePower { drive: DriveId::new(drive as u16), off: gone_for.unwrap_or(longest) }
@@ -218,7 +219,8 @@ fn physical(fault: Planned) -> Fault {
         }
         Planned::Withdraw { drive } => Fault::Withdraw { drive: DriveId::new(drive as u16) },
         Planned::StallDrive { drive, held_for } => Fault::Hang { drive: DriveId::new(drive as u16), span: held_for },
-    }
+        Planned::Spoil { .. } => return None,
+    })
 }
 
 /// Requests of one busy drive.
