@@ -1,10 +1,16 @@
 //! Arrays of unlike drives (paRAID). Source: sheet paraid.
 //!
 //! What it models: the stripes of k chunks that N drives of any sizes hold, and where each lies ([`layout`]); a map of
-//! some bytes for each GiB that knows it and follows moves ([`learned`]).
+//! some bytes for each GiB that knows it and follows moves ([`learned`]); and the array itself, a service over
+//! any volumes ([`Array`]).
 //!
 //! Invariants: no stripe has two chunks on one drive, no place of a drive holds two chunks, and no array of these drives has
 //! more stripes.
 
+pub mod crash;
 pub mod layout;
 pub mod learned;
+mod raid;
+mod table;
+
+pub use raid::{Array, ArrayConfig, ArrayCounters, ArrayError, Journal};

@@ -1,9 +1,9 @@
 //! The map: a tree for each column, and exceptions.
 
-use super::exceptions::Table;
 use super::leaves::{Leaf, ONE, Run, STRIDES, fit};
 use super::levels::Levels;
 use crate::layout::Layout;
+use crate::table::Table;
 
 /// A place for a chunk on a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

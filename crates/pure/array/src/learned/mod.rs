@@ -4,7 +4,6 @@
 //! intercept of where their stripes lie. A leaf takes stripes as long as it has each of them without error; where it would not, the
 //! next one begins. Chunks that were moved are exceptions in a small table until the map is retrained.
 
-mod exceptions;
 mod leaves;
 mod levels;
 mod map;

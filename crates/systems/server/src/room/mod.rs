@@ -9,6 +9,7 @@ mod study;
 pub use run::measure_stack;
 
 use crate::stack::Stack;
+use flashyard_array::crash::ArrayWorld;
 use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, MadeOf, Room, Rooms, Run, Scenario, Section, Study, boxed, carried, is_in, load,
 };
@@ -154,6 +155,7 @@ impl Room for LocalStorage {
         let versions = MadeOf::Nothing(|| Box::new(VersionWorld));
         let mirror = MadeOf::Nothing(|| Box::new(MirrorWorld));
         let channels = MadeOf::Nothing(|| Box::new(ChannelWorld));
+        let array = MadeOf::Nothing(|| Box::new(ArrayWorld));
         let agreements = MadeOf::Nothing(|| Box::new(AgreementWorld));
         vec![
             FaultWorld { name: "atomic", about: "writes of several blocks that are whole", made_of: atomic },
@@ -162,6 +164,11 @@ impl Room for LocalStorage {
                 name: "mirror-legs",
                 about: "a mirror whose legs end, come back old, or are replaced",
                 made_of: mirror,
+            },
+            FaultWorld {
+                name: "array",
+                about: "stripes with parity over unlike legs that end, refuse orders and lose blocks",
+                made_of: array,
             },
             FaultWorld {
                 name: "open-channel",

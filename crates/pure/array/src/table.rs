@@ -1,21 +1,21 @@
-//! Chunks that lie elsewhere than their leaf says: a table with open addressing, from a number to a number.
+//! A table with open addressing, from a number to a number: chunks that lie elsewhere than their leaf says, stripes that are in use.
 
 /// The number of an empty slot.
 const EMPTY: u64 = u64::MAX;
 
 /// A table of numbers by number. It is at most three quarters full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Table {
+pub(crate) struct Table {
     slots: Vec<(u64, u64)>,
     filled: usize,
 }
 
 impl Table {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.filled
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of_val(self.slots.as_slice())
     }
 
@@ -36,7 +36,7 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn get(&self, key: u64) -> Option<u64> {
+    pub(crate) fn get(&self, key: u64) -> Option<u64> {
         if self.filled == 0 {
             return None;
         }
@@ -44,7 +44,7 @@ impl Table {
         (found == key).then_some(value)
     }
 
-    pub(super) fn insert(&mut self, key: u64, value: u64) {
+    pub(crate) fn insert(&mut self, key: u64, value: u64) {
         if self.filled * 4 >= self.slots.len() * 3 {
             let larger = vec![(EMPTY, 0); (2 * self.slots.len()).max(16)];
             let old = std::mem::replace(&mut self.slots, larger);
@@ -58,7 +58,7 @@ impl Table {
         self.slots[at] = (key, value);
     }
 
-    pub(super) fn remove(&mut self, key: u64) {
+    pub(crate) fn remove(&mut self, key: u64) {
         if self.filled == 0 {
             return;
         }
@@ -89,7 +89,7 @@ impl Table {
     }
 
     /// All that it has, by key.
-    pub(super) fn sorted(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn sorted(&self) -> Vec<(u64, u64)> {
         let mut all: Vec<_> = self.slots.iter().copied().filter(|&(key, _)| key != EMPTY).collect();
         all.sort_unstable();
         all
