@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "target" / "site" / "pages"
 
-LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?<!!)\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)")
 
 
 def pages() -> list[Path]:
@@ -38,9 +38,9 @@ def linked(page: Path, text: str, known: set[Path]) -> str:
         inside = path.is_relative_to(ROOT) and (path.relative_to(ROOT) in known or path.suffix in {".png", ".svg"})
         return match.group(0) if inside else words
 
-    # Code is no text: what looks like a link there is none.
-    parts = re.split(r"(```.*?```|`[^`\n]*`)", text, flags=re.DOTALL)
-    return "".join(part if part.startswith("`") else LINK.sub(link, part) for part in parts) if "](" in text else text
+    # A block of code is no text.
+    parts = re.split(r"(```.*?```)", text, flags=re.DOTALL)
+    return "".join(part if part.startswith("```") else LINK.sub(link, part) for part in parts)
 
 
 def titles(schema: dict[str, Any]) -> dict[str, str]:
