@@ -325,7 +325,7 @@ impl Service for Array {
         }
         let ArrayCounters { repaired, wrong, .. } = self.counters;
         if repaired + wrong > 0 {
-            note += &format!(", {repaired} chunks and {wrong} parities mended");
+            note += &format!(", {repaired} chunks and {wrong} parities repaired");
         }
         Some(note)
     }

@@ -111,7 +111,7 @@ impl Oracle {
                 }
                 (Stage::Sent, true) => {
                     let version = self.queued.get_mut(&asked.line).and_then(VecDeque::pop_front);
-                    prop_assert!(version.is_some(), "a store that nobody made");
+                    prop_assert!(version.is_some(), "a version that was never stored");
                     self.device.extend(version.map(|version| (asked.line, version)));
                 }
                 (Stage::Sent, false) => {
