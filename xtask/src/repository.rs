@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Directories that hold no source: version control, build output, run output.
-const SKIPPED_DIRECTORIES: [&str; 5] = [".git", "target", "out", "__pycache__", "node_modules"];
+const SKIPPED_DIRECTORIES: [&str; 8] =
+    [".git", "target", "out", "__pycache__", "node_modules", ".venv", ".mypy_cache", ".pytest_cache"];
 /// A larger file is data, not text that a person wrote.
 const TEXT_SIZE_MAX: usize = 4 << 20;
 
