@@ -2,7 +2,7 @@
 //!
 //! What it models: the file operations of four published personalities of filebench ([`filebench`]), and a key-value store
 //! with a log, a memtable, levels, filters and compaction ([`lsm`]). Both work on [`Files`], numbered files of any file
-//! system; [`CvfsFiles`] are those of CVFS.
+//! system; [`CvfsFiles`] are those of CVFS, and [`InPlaceFiles`] those of a file system without a log.
 //! The path of one operation: the owner picks a thread, the program does the thread's next operation on the files, the file
 //! system asks its volume for blocks, and the volume, if it is one of a model, knows what that took. Programs know no time.
 //! What it does not model: the time of a program's own instructions; access rights; recovery of the store after a loss of power.
@@ -15,6 +15,8 @@
 mod distribution;
 pub mod filebench;
 mod files;
+mod in_place;
 pub mod lsm;
 
 pub use files::{CvfsFiles, Files, FilesError};
+pub use in_place::{InPlaceConfig, InPlaceFiles};

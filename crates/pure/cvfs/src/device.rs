@@ -92,10 +92,20 @@ impl DeviceCosts {
     }
 }
 
+/// Contents of a block in memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Held {
+    #[default]
+    Nothing,
+    /// Zeros, which programs that only measure write: they need no memory.
+    Zeros,
+    Bytes(Box<Block>),
+}
+
 /// A device in memory: sparse, with its mapped blocks and its traffic.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDevice {
-    blocks: Vec<Option<Box<Block>>>,
+    blocks: Vec<Held>,
     /// Counts since the beginning.
     pub traffic: Traffic,
     /// Whether it knows remap.
@@ -107,7 +117,7 @@ impl MemoryDevice {
     /// An empty device that knows remap.
     pub fn new(blocks: u32) -> Self {
         Self {
-            blocks: vec![None; blocks as usize],
+            blocks: vec![Held::Nothing; blocks as usize],
             traffic: Traffic::default(),
             remaps: true,
             ended: Immediate::default(),
@@ -116,12 +126,12 @@ impl MemoryDevice {
 
     /// Blocks that hold something: the utilization as the device sees it.
     pub fn mapped(&self) -> u32 {
-        self.blocks.iter().flatten().count() as u32
+        self.blocks.iter().filter(|&held| *held != Held::Nothing).count() as u32
     }
 
     /// Whether a block holds something.
     pub fn is_mapped(&self, block: u32) -> bool {
-        self.blocks[block as usize].is_some()
+        self.blocks[block as usize] != Held::Nothing
     }
 
     fn carry_out(&mut self, request: &VolumeRequest, payload: Payload) -> Result<Vec<u8>, VolumeError> {
@@ -134,7 +144,10 @@ impl MemoryDevice {
                 self.traffic.blocks_read += blocks;
                 let mut found = Vec::with_capacity(count * BLOCK_BYTES);
                 for block in &self.blocks[range] {
-                    found.extend_from_slice(block.as_deref().unwrap_or(&[0; BLOCK_BYTES]));
+                    match block {
+                        Held::Bytes(bytes) => found.extend_from_slice(&bytes[..]),
+                        Held::Nothing | Held::Zeros => found.resize(found.len() + BLOCK_BYTES, 0),
+                    }
                 }
                 return Ok(found);
             }
@@ -142,25 +155,34 @@ impl MemoryDevice {
                 self.traffic.writes += 1;
                 self.traffic.blocks_written += blocks;
                 let Payload::Bytes(mut bytes) = payload else {
-                    self.blocks[range].fill_with(|| Some(zeros()));
+                    self.blocks[range].fill(Held::Zeros);
                     return Ok(Vec::new());
                 };
                 for (from, to) in bytes.chunks_exact(BLOCK_BYTES).zip(&mut self.blocks[range]) {
-                    to.get_or_insert_with(zeros).copy_from_slice(from);
+                    if *from == [0; BLOCK_BYTES] {
+                        *to = Held::Zeros;
+                    } else if let Held::Bytes(bytes) = to {
+                        bytes.copy_from_slice(from);
+                    } else {
+                        let mut bytes = zeros();
+                        bytes.copy_from_slice(from);
+                        *to = Held::Bytes(bytes);
+                    }
                 }
                 bytes.clear();
                 return Ok(bytes);
             }
             (Operation::Flush, _) => self.traffic.flushes += 1,
             (Operation::Trim, _) => {
-                self.blocks[range].fill(None);
+                self.blocks[range].fill(Held::Nothing);
                 self.traffic.trims += 1;
                 self.traffic.blocks_trimmed += blocks;
             }
             (Operation::Remap, _) if self.remaps => {
                 for index in 0..count {
-                    if let Some(block) = self.blocks[request.source as usize + index].take() {
-                        self.blocks[first + index] = Some(block);
+                    let held = std::mem::take(&mut self.blocks[request.source as usize + index]);
+                    if held != Held::Nothing {
+                        self.blocks[first + index] = held;
                     }
                 }
                 self.traffic.remaps += 1;

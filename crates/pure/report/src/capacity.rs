@@ -54,8 +54,8 @@ pub struct CapacitySample {
     pub waited: f64,
     /// Mean time of an operation of the load's program, in microseconds.
     pub operation_mean_us: f64,
-    /// Share of the requests at the drive that a retry delayed, where requests are known one by one.
-    pub delayed: Option<f64>,
+    /// Share of the requests at the drive that a retry delayed, their own or that of a read before them.
+    pub delayed: f64,
     /// Mean retries of a read.
     pub retries_mean: f64,
     /// Share of the reads that were retried.

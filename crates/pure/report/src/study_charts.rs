@@ -277,7 +277,7 @@ mod tests {
             read_p99_us: 100.0,
             read_mean_us: 50.0,
             operation_mean_us: 50.0,
-            delayed: None,
+            delayed: 0.0,
             waited: 0.0,
             retries_mean: 0.0,
             retried: 0.0,

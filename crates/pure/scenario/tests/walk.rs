@@ -79,35 +79,29 @@ depth = 4
 measure = "1 ms"
 "#;
 
-/// Lives of capacity-variant drives, with a section `one` of each kind that has names.
+/// Lives of capacity-variant drives, with a section `one` of fio and one of a store.
 const CVSS: &str = r#"
 name = "walk"
 system = "cvss"
 seed = 1
-[cvss]
-sample = "250 GB"
 [cvss.device]
 ecc_bits = 50
 retries = "halving"
 requirement = 0.8
-give_back_to = 1.25
 exchange_read_hot = true
 weights = [0.4, 0.3, 0.3]
 [cvss.host]
 dirty_share = 0.1
 request_us = 5.0
-[cvss.file_system.one]
-placement = "log"
-discards = "idle"
-cleaning = "copying"
-section_pages = 32
-[cvss.overwrites.one]
+[cvss.fio.one]
 data = "38 GB"
-unit_pages = 4
-[cvss.tree.two]
+every = "250 GB"
+run_ms = 2000
+[cvss.store.two]
 data = "38 GB"
-file_pages = 64
-fan_out = 10
+record_bytes = 1024
+every = "500 GB"
+run_ms = 1000
 "#;
 
 /// A trace of a few requests.
@@ -145,7 +139,7 @@ fn keys(schema: &Value, section: &Value, path: &str, found: &mut Vec<Key>) {
         let each = own["additionalProperties"]["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
         if let Some(definition) = each.map(|name| &schema["$defs"][name]).filter(|each| each["properties"].is_object())
         {
-            let name = if key == "tree" { "two" } else { "one" };
+            let name = if key == "store" { "two" } else { "one" };
             keys(schema, definition, &format!("{below}.{name}"), found);
         } else if definition["properties"].is_object() {
             keys(schema, definition, &below, found);
@@ -313,7 +307,7 @@ fn every_number_at_its_limits_is_refused_in_words_or_gives_figures_that_obey_the
     keys(&schema, &schema, "", &mut all);
     assert!(all.len() > 120, "only {} numbers were found", all.len());
     let known: Vec<String> = all.iter().map(|key| key.path.clone()).collect();
-    for path in ["cvss.sample", "cvss.device.weights", "cvss.overwrites.one.data", "cvss.tree.two.fan_out"] {
+    for path in ["cvss.device.weights", "cvss.fio.one.data", "cvss.store.two.record_bytes"] {
         assert!(known.iter().any(|known| known == path), "{path} is not tried");
     }
     let (mut refused, mut ran, mut wrong) = (0, 0, Vec::new());

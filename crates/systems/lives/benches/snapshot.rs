@@ -8,7 +8,7 @@
 
 use flashyard_applications::filebench::PersonalityName;
 use flashyard_ftl::ScoreWeights;
-use flashyard_lives::cvss::{Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, HostConfig};
+use flashyard_lives::cvss::{Below, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, HostConfig};
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_units::{Named, SimSpan};
 use std::time::Instant;
@@ -27,14 +27,15 @@ fn main() {
         let device = DeviceConfig {
             design: Design::Artifact,
             reliability: None,
-            requirement: 0.8,
+            requirement: None,
             weights: ScoreWeights::default(),
             exchanges_read_hot: true,
             wear,
         };
         let host = HostConfig { memory_bytes: 16 << 30, dirty_share: 0.1, request_us: 5.0 };
         let load = FilebenchLoad { name, pages: 61_000, run, every_pages: 1 };
-        let mut life = FilebenchLife::new(FilebenchConfig { device, host, load, seed: 1 }).expect("it is valid");
+        let mut life = FilebenchLife::new(FilebenchConfig { device, host, below: Below::PUBLISHED, load, seed: 1 })
+            .expect("it is valid");
         let began = Instant::now();
         let figures = life.live(&mut |_| false).expect("the drive obeys");
         let seconds = began.elapsed().as_secs_f64();

@@ -1,9 +1,9 @@
 //! Results that follow from the published rules without a simulation.
 
 /// Time of one sense in microseconds. Source: [P] sheet §4.
-pub const SENSE_US: f64 = 50.0;
+const SENSE_US: f64 = 50.0;
 
-/// Time of a mixed operation beside sensing, in microseconds, by which the tuned drive reckons: one retry of every read
+/// Time of a mixed operation beside sensing, in microseconds, by which a drive with a requirement reckons: one retry of every read
 /// leaves 0.8 of the performance. Source: [D] sheet cvss §8.3.
 fn other_time_us() -> f64 {
     // (t + 50) / (t + 100) = 0.8.

@@ -14,8 +14,10 @@
 //!
 //! Source: [P] times, dies and superblocks of sheet cvss §4; [C] the order of work, and reclaim at once.
 
-use super::clock::{DIES, ERASE_NS, PROGRAM_NS, sense_ns};
+use super::autostream::AutoStream;
+use super::design::{ACCELERATION, Design, DeviceConfig};
 use super::figures::RETRIES_MAX;
+use super::times::{DIES, ERASE_NS, PROGRAM_NS, sense_ns};
 use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest};
 use flashyard_cache::{Lru, Policy};
 use flashyard_cvfs::MemoryDevice;
@@ -28,6 +30,9 @@ use std::collections::VecDeque;
 
 /// Pages of the published superblock for each of this drive's. Source: [D] 65,536 by 256, as for the pages of the lives.
 const SMALLER: u64 = 256;
+
+/// Reads of each of a superblock's 64 blocks when a page is read, which stands for 256. Source: [D] sheet cvss §4
+const READS_OF_BLOCK: u32 = 256 / 64;
 
 /// Measurements at the drive since the last time.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +74,8 @@ impl Medium for Inline {
             CommandKind::Erase => self.erases += count,
             CommandKind::Program => self.programs += count,
             CommandKind::Read if self.is_timed => {
-                let retries = self.wear.map_or(0, |wear| wear.retries(u32::from(command.erases), command.reads));
+                let erases = ACCELERATION * u32::from(command.erases);
+                let retries = self.wear.map_or(0, |wear| wear.retries(erases, command.reads));
                 self.reads.extend((0..count).map(|_| retries));
             }
             CommandKind::Read => {}
@@ -117,6 +123,7 @@ impl Die {
 pub(super) struct TimedDrive {
     data: MemoryDevice,
     ftl: Ftl,
+    streams: Option<AutoStream>,
     medium: Inline,
     wear: WearModel,
     /// Retries of a read in each superblock, as of the last look.
@@ -146,13 +153,16 @@ pub(super) struct TimedDrive {
 
 impl TimedDrive {
     /// A new drive of `ftl` below a page cache of `cached_pages`, which lets `under_way_most` pages be written at a time.
-    pub(super) fn new(ftl: Ftl, wear: WearModel, remaps: bool, cached_pages: u32, under_way_most: usize) -> Self {
-        let mut data = MemoryDevice::new(ftl.config().logical_slots);
-        data.remaps = remaps;
+    pub(super) fn new(ftl: Ftl, device: &DeviceConfig, cached_pages: u32, under_way_most: usize) -> Self {
+        let pages = ftl.config().logical_slots;
+        let mut data = MemoryDevice::new(pages);
+        data.remaps = device.design.is_variable();
+        let wear = device.wear;
         let superblocks = ftl.layout().superblocks as usize;
         Self {
             data,
             ftl,
+            streams: (device.design == Design::AutoStream).then(|| AutoStream::new(pages)),
             medium: Inline { wear: Some(wear), ..Inline::default() },
             wear,
             retries: vec![0; superblocks],
@@ -284,7 +294,7 @@ impl TimedDrive {
     /// Reckons the retries of every superblock.
     pub(super) fn look(&mut self) {
         for (number, erases) in (0..).zip(self.ftl.erase_counts()) {
-            let retries = self.wear.retries(erases, self.ftl.reads_of(number));
+            let retries = self.wear.retries(ACCELERATION * erases, self.ftl.reads_of(number));
             self.retries[number as usize] = retries.min(RETRIES_MAX as u32) as u8;
         }
     }
@@ -300,6 +310,9 @@ impl TimedDrive {
     }
 
     fn program(&mut self, block: u32) -> Result<(), VolumeError> {
+        if let Some(streams) = &mut self.streams {
+            self.ftl.set_host_stream(streams.stream(block));
+        }
         let done = self.ftl.age_write(block, 0, &mut self.medium);
         self.is_worn_out |= done.is_err();
         done.map_err(|error| VolumeError::Io(error.to_string()))
@@ -336,7 +349,7 @@ impl TimedDrive {
         if !slot.is_some() {
             return;
         }
-        self.ftl.count_reads(slot, self.read_weight);
+        self.ftl.count_reads(slot, READS_OF_BLOCK * self.read_weight);
         let (superblock, within) = self.ftl.layout().split(slot);
         let retries = self.retries[superblock as usize];
         self.window.pages[usize::from(retries)] += 1;

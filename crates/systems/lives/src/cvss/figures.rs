@@ -1,7 +1,7 @@
 //! Figures of a lifetime.
 
-use super::clock::Timing;
 use super::design::PAGE_BYTES;
+use super::times::Timing;
 
 /// Most retries counted by themselves; more count as these.
 pub const RETRIES_MAX: usize = 14;

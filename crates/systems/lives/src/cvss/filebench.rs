@@ -12,13 +12,12 @@
 //!
 //! Source: [P] a run after each stretch of random writes, half of the space in use; [C] filebench's personalities.
 
-use super::config::CvssError;
 use super::design::DeviceConfig;
+use super::error::CvssError;
 use super::figures::CvssFigures;
 use super::host::HostConfig;
-use super::mounted::{Discarding, LOOK_PAGES, Mounted, ROUND, Stop, Work};
+use super::mounted::{Below, Caching, Discarding, LOOK_PAGES, Mounted, ROUND, Stop, Work};
 use flashyard_applications::filebench::{Personality, PersonalityName, Program, Step};
-use flashyard_cvfs::blocks_of_file;
 use flashyard_kernel::Rng;
 use flashyard_units::SimSpan;
 
@@ -44,10 +43,12 @@ pub struct FilebenchLoad {
 /// Parameters of a life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FilebenchConfig {
-    /// The drive; not one with parity, whose superblocks are smaller.
+    /// The drive.
     pub device: DeviceConfig,
     /// The host.
     pub host: HostConfig,
+    /// The file system between them.
+    pub below: Below,
     /// The work.
     pub load: FilebenchLoad,
     /// Seed of files, operations and ageing.
@@ -71,11 +72,12 @@ impl FilebenchLife {
     ///
     /// Errors: numbers outside their ranges, files that do not fit.
     pub fn new(config: FilebenchConfig) -> Result<Self, CvssError> {
-        let FilebenchConfig { device, host, load, seed } = config;
+        let FilebenchConfig { device, host, below, load, seed } = config;
         let personality = Personality::of(load.name);
         let discarding = Discarding { round: ROUND, smaller_files: 1 };
+        let files = (load.pages, personality.directory_width);
         Ok(Self {
-            mounted: Mounted::new(device, &host, load.pages, personality.directory_width, discarding, seed)?,
+            mounted: Mounted::new(device, Caching::of(&host), below, files, discarding, seed)?,
             program: Program::new(personality, entries(&personality, load.pages, seed), seed),
             rng: Rng::named(seed, "cvss.ageing"),
             blocks: Vec::new(),
@@ -107,14 +109,14 @@ impl FilebenchLife {
     fn prepare(&mut self) -> Result<(), Stop> {
         let Self { mounted, program, .. } = self;
         program.remove(&mut mounted.files).map_err(|error| mounted.stop(error))?;
-        mounted.sync()?;
+        mounted.files.sync()?;
         let mut more = true;
         while more {
             more = program.preallocate(&mut mounted.files, 64).map_err(|error| mounted.stop(error))?;
             mounted.let_pass()?;
             mounted.after_writes()?;
         }
-        mounted.sync()
+        mounted.files.sync()
     }
 
     /// A run of the program, and a sample of it.
@@ -156,7 +158,7 @@ impl FilebenchLife {
 
     /// Overwrites of the files in place, until the next run.
     fn age(&mut self) -> Result<(), Stop> {
-        self.mounted.sync()?;
+        self.mounted.files.sync()?;
         self.find_blocks()?;
         let until = self.mounted.written() + self.config.load.every_pages;
         let mut written = 0;
@@ -181,8 +183,7 @@ impl FilebenchLife {
     fn find_blocks(&mut self) -> Result<(), Stop> {
         self.blocks.clear();
         for number in self.program.fileset().idle() {
-            let ino = self.mounted.files.inode(number).map_err(|error| self.mounted.stop(error))?;
-            blocks_of_file(self.mounted.files.fs_mut(), ino, &mut self.blocks)?;
+            self.mounted.files.blocks_of(number, &mut self.blocks)?;
         }
         Ok(())
     }

@@ -20,17 +20,11 @@ pub struct HostConfig {
     pub request_us: f64,
 }
 
-/// Writes that leave nothing to write back, one after the other, after which a load is said to stay in the page cache. [A]
-const ABSORBED_MOST: u32 = 1 << 24;
-
 pub(super) struct PageCache {
     cached: Option<Lru>,
     dirty: VecDeque<u32>,
     is_dirty: Vec<bool>,
-    dirty_count: usize,
     dirty_most: usize,
-    /// Writes since one was written back.
-    absorbed: u32,
 }
 
 impl PageCache {
@@ -42,16 +36,8 @@ impl PageCache {
             cached: (capacity > 0).then(|| Lru::new(capacity)),
             dirty: VecDeque::new(),
             is_dirty: vec![false; units as usize],
-            dirty_count: 0,
             dirty_most,
-            absorbed: 0,
         }
-    }
-
-    /// Whether the load stays in the page cache, and no drive is worn by it.
-    #[inline]
-    pub(super) fn absorbs_all(&self) -> bool {
-        self.absorbed >= ABSORBED_MOST
     }
 
     /// Reads a unit; whether it was there. It is there now.
@@ -73,50 +59,26 @@ impl PageCache {
         self.read(unit);
         if !std::mem::replace(&mut self.is_dirty[unit as usize], true) {
             self.dirty.push_back(unit);
-            self.dirty_count += 1;
         }
-        while self.dirty_count > self.dirty_most
+        if self.dirty.len() > self.dirty_most
             && let Some(oldest) = self.dirty.pop_front()
         {
-            // Entries of what was deleted meanwhile are passed over.
-            if std::mem::take(&mut self.is_dirty[oldest as usize]) {
-                self.dirty_count -= 1;
-                self.absorbed = 0;
-                return Some(oldest);
-            }
+            self.is_dirty[oldest as usize] = false;
+            return Some(oldest);
         }
-        self.absorbed += 1;
         None
-    }
-
-    /// Whether a unit is there; reading a part of it brings no more in.
-    pub(super) fn has(&mut self, unit: u32) -> bool {
-        self.cached.as_mut().is_some_and(|cached| cached.touch(u64::from(unit)).is_some())
-    }
-
-    /// A unit that is written through: it is there and clean.
-    pub(super) fn hold(&mut self, unit: u32) {
-        self.read(unit);
     }
 
     /// Drops all that is clean.
     pub(super) fn drop_clean(&mut self) {
         if let Some(cached) = &mut self.cached {
             *cached = Lru::new(cached.capacity());
-            for &unit in self.dirty.iter().filter(|&&unit| self.is_dirty[unit as usize]) {
+            for &unit in &self.dirty {
                 if cached.touch(u64::from(unit)).is_none() {
                     cached.insert(u64::from(unit));
                 }
             }
         }
-    }
-
-    /// A unit is deleted, and need not be written back.
-    pub(super) fn forget(&mut self, unit: u32) {
-        if let Some(cached) = &mut self.cached {
-            cached.remove(u64::from(unit));
-        }
-        self.dirty_count -= usize::from(std::mem::take(&mut self.is_dirty[unit as usize]));
     }
 }
 
@@ -132,8 +94,7 @@ mod tests {
     fn what_was_written_first_is_written_back_first_and_once() {
         let mut cache = cache(4);
         assert_eq!([1, 2, 1, 3, 4, 1].map(|unit| cache.write(unit)), [None, None, None, Some(1), Some(2), Some(3)]);
-        cache.forget(4);
-        assert_eq!([5, 6].map(|unit| cache.write(unit)), [None, Some(1)]);
+        assert_eq!([5, 6].map(|unit| cache.write(unit)), [Some(4), Some(1)]);
     }
 
     #[test]
@@ -149,17 +110,6 @@ mod tests {
         cache.write(2);
         cache.drop_clean();
         assert_eq!([2, 1].map(|unit| cache.read(unit)), [true, false]);
-    }
-
-    #[test]
-    fn a_load_that_stays_is_told_from_one_that_does_not() {
-        let mut cache = cache(4);
-        (1..ABSORBED_MOST).for_each(|_| assert_eq!(cache.write(1), None));
-        assert!(!cache.absorbs_all());
-        cache.write(1);
-        assert!(cache.absorbs_all());
-        assert_eq!([2, 3].map(|unit| cache.write(unit)), [None, Some(1)]);
-        assert!(!cache.absorbs_all());
     }
 
     #[test]

@@ -1,20 +1,17 @@
 //! Capacity-variant storage against its rivals: one drive, the file system above it, and their manager, from new to
 //! dead.
 //!
-//! What it models: traditional drives, the capacity-variant drive by the letter and as published, a variant that keeps a
-//! performance requirement, automatic streams, rotating garbage collection with parity; the retries that worn
-//! superblocks cost reads; a log-structured file system whose discards may be late, and which shrinks online by
-//! remapping; the manager between them.
-//! The path of one write: the load says which of its pages, the file system where they lie, a separator into which
-//! stream of the drive they go, and the drive's own translation layer writes them on a medium that only counts. When
-//! superblocks have been retired, the manager asks the file system for their capacity and reports the outcome to the
-//! drive.
-//! Of each sample a stretch is timed: one client's requests through a page cache to 64 dies without a write buffer; the rest
-//! goes by without time.
-//! What it does not model: several clients; a crash.
+//! What it models: traditional drives, the capacity-variant drive by the letter and as published, automatic streams; the
+//! retries that worn superblocks cost reads; a log-structured file system that tells the drive late what is dead, and which
+//! shrinks online by remapping; the manager between them; files in place, and other rules of discards, as controls.
+//! The path of one write: a program (fio, filebench, or a store with YCSB's or Twitter's clients) writes to a file of CVFS or of a file system
+//! in place ([`Mounted`](mounted)), which says where the data lies; the drive's own translation layer writes it. When superblocks have been
+//! retired, the manager asks the file system for their capacity.
+//! Stretches of a life are timed, on 64 dies without a write buffer; the rest goes by without time.
+//! What it does not model: a crash.
 //!
-//! A page of the model is 1 MiB of the published drive, a superblock 256 of them: every ratio of capacities is the
-//! published one, and 256 times 64 reads of the drive's pages are one read of the model's.
+//! A page of the drive in small is 4 KiB and stands for 1 MiB of the published drive's wear, a superblock is 256 of them: every
+//! ratio of capacities is the published one.
 //!
 //! Invariants: a live page of the load is mapped and read where it lies; nothing live is above the file system's end;
 //! the same configuration gives the same lifetime.
@@ -22,37 +19,32 @@
 //! Source: [P] and [C] sheet cvss §3 to §6.
 
 mod autostream;
-mod clock;
 mod closed;
-mod config;
 mod design;
 mod drive;
+mod error;
 mod figures;
-mod file_system;
 mod filebench;
+mod fio;
 mod host;
-mod life;
-mod load;
 mod manager;
 mod mounted;
-mod operation;
+mod mounted_files;
 mod passes;
 mod read_hot;
 mod store;
-mod tree;
+mod times;
 
-pub use autostream::StreamRule;
-pub use clock::Timing;
-pub use closed::{SENSE_US, ShrinkCosts, ideal_focusing_bytes, retries_allowed};
-pub use config::{CvssConfig, CvssError};
+pub use closed::{ShrinkCosts, ideal_focusing_bytes, retries_allowed};
 pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
+pub use error::CvssError;
 pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
-pub(crate) use file_system::FileSystem;
-pub use file_system::{Cleaning, Discards, FileSystemConfig, Placement, Reuse, UnknownDiscards};
 pub use filebench::{FilebenchConfig, FilebenchLife, FilebenchLoad};
+pub(crate) use fio::pages_of;
+pub use fio::{FioConfig, FioLife, FioLoad};
 pub use host::HostConfig;
-pub use life::CvssLife;
-pub use load::{Load, PageLoad, Separation};
 pub use manager::{Answer, Capacities, Manager, Step};
-pub use store::{MixName, StoreConfig, StoreLife, StoreLoad};
-pub use tree::TreeLoad;
+pub use mounted::Below;
+pub use mounted_files::{DiscardRule, Placement};
+pub use store::{StoreConfig, StoreLife, StoreLoad};
+pub use times::Timing;

@@ -5,16 +5,17 @@
 //!
 //! Source: [P] sheet cvss §3.3 and §3.8; [X] defaults of F2FS for discards.
 
-use super::clock::{DIES, PROGRAM_NS, Timing};
-use super::config::CvssError;
-use super::design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
+use super::design::{ACCELERATION, Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
 use super::drive::TimedDrive;
+use super::error::CvssError;
 use super::figures::{CvssFigures, CvssSample, RETRIES_MAX, percentile_99};
 use super::host::HostConfig;
 use super::manager::{Answer, Capacities, Manager};
+use super::mounted_files::{DiscardRule, MountedFiles, Placement};
 use super::read_hot;
-use flashyard_applications::{CvfsFiles, FilesError};
-use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, FsError, Method};
+use super::times::{DIES, PROGRAM_NS, Timing};
+use flashyard_applications::{CvfsFiles, FilesError, InPlaceConfig, InPlaceFiles};
+use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, FsError};
 use flashyard_ftl::{Ftl, FtlCounters};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
@@ -55,6 +56,52 @@ impl From<FsError> for Stop {
     }
 }
 
+impl Stop {
+    /// A file operation on a drive failed: the end of a life, or an error.
+    pub(super) fn of(error: FilesError, drive: &TimedDrive) -> Self {
+        match error {
+            FilesError::NoSpace => Self::Death("file system full"),
+            // CVFS freezes after a failed write, and the drive fails writes when it is worn out.
+            FilesError::Failed(_) if drive.is_worn_out() => Self::Death("no room"),
+            other => Self::Error(CvssError::Program(other)),
+        }
+    }
+}
+
+/// The file system between programs and drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Below {
+    /// Where data goes.
+    pub placement: Placement,
+    /// When the drive hears that data is no longer needed.
+    pub discards: DiscardRule,
+}
+
+impl Below {
+    /// The published file system.
+    pub const PUBLISHED: Self = Self { placement: Placement::Log, discards: DiscardRule::Published };
+}
+
+/// Pages that the host keeps.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caching {
+    /// Clean ones, by their place on the drive; zero where programs have their own cache.
+    pub(super) cached: u32,
+    /// Pages in memory before the file system writes them.
+    pub(super) dirty: usize,
+    /// Pages that may be on their way to the drive.
+    pub(super) under_way: usize,
+}
+
+impl Caching {
+    /// The page cache of a host, in small.
+    pub(super) fn of(host: &HostConfig) -> Self {
+        let cached = (host.memory_bytes / SMALLER / BLOCK_BYTES as u64) as u32;
+        let dirty = ((f64::from(cached) * host.dirty_share) as usize).max(64);
+        Self { cached, dirty, under_way: dirty }
+    }
+}
+
 /// Discards of a program's files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Discarding {
@@ -75,7 +122,7 @@ pub(super) struct Work {
 
 /// The drive, the file system, and their manager.
 pub(super) struct Mounted {
-    pub(super) files: CvfsFiles<TimedDrive>,
+    pub(super) files: MountedFiles,
     device: DeviceConfig,
     discarding: Discarding,
     manager: Manager,
@@ -98,31 +145,43 @@ impl Mounted {
     /// Errors: numbers outside their ranges, programs that store too much.
     pub(super) fn new(
         device: DeviceConfig,
-        host: &HostConfig,
-        pages: u32,
-        width: u32,
+        caching: Caching,
+        below: Below,
+        (pages, width): (u32, u32),
         discarding: Discarding,
         seed: u64,
     ) -> Result<Self, CvssError> {
-        device.wear.validate()?;
+        device.validate()?;
         let ftl = Ftl::new(&device.geometry(), device.ftl())?;
         let layout = ftl.layout();
-        let spare = layout.superblocks - device.logical_pages().div_ceil(layout.slots_per_superblock);
-        let cached = (host.memory_bytes / SMALLER / BLOCK_BYTES as u64) as u32;
-        let dirty = ((f64::from(cached) * host.dirty_share) as usize).max(64);
-        let drive = TimedDrive::new(ftl, device.wear, device.design.is_variable(), cached, dirty);
-        let (discards, discard_blocks_min) = discards(device.design, discarding);
-        let settings = Config { discards, discard_blocks_min, dirty_pages_max: dirty, ..Config::default() };
-        let format = Format { segment_blocks: SEGMENT_BLOCKS, id: seed };
-        let fs = FileSystem::format(drive, format, settings, 0).map_err(CvssError::FileSystem)?;
-        let usage = fs.usage();
-        if u64::from(pages) > usage.capacity {
-            let kept = usage.blocks - usage.capacity as u32;
-            return Err(CvssError::Load { load: pages, drive: usage.blocks, kept });
-        }
+        let spare = layout.superblocks - LOGICAL_PAGES.div_ceil(layout.slots_per_superblock);
+        let drive = TimedDrive::new(ftl, &device, caching.cached, caching.under_way);
+        let files = match below.placement {
+            Placement::Log => {
+                let (discards, discard_blocks_min) = discards(device.design, below.discards, discarding);
+                let settings =
+                    Config { discards, discard_blocks_min, dirty_pages_max: caching.dirty, ..Config::default() };
+                let format = Format { segment_blocks: SEGMENT_BLOCKS, id: seed };
+                let fs = FileSystem::format(drive, format, settings, 0).map_err(CvssError::FileSystem)?;
+                let usage = fs.usage();
+                if u64::from(pages) > usage.capacity {
+                    let kept = usage.blocks - usage.capacity as u32;
+                    return Err(CvssError::Load { load: pages, drive: usage.blocks, kept });
+                }
+                MountedFiles::Log(CvfsFiles::new(fs, width))
+            }
+            Placement::InPlace => {
+                if pages > LOGICAL_PAGES {
+                    return Err(CvssError::Load { load: pages, drive: LOGICAL_PAGES, kept: 0 });
+                }
+                let discards = below.discards != DiscardRule::Never;
+                let config = InPlaceConfig { discards, dirty_pages_max: caching.dirty };
+                MountedFiles::InPlace(InPlaceFiles::new(drive, config))
+            }
+        };
         let over_provisioning = f64::from(RAW_PAGES) / f64::from(LOGICAL_PAGES) - 1.0;
         Ok(Self {
-            files: CvfsFiles::new(fs, width),
+            files,
             device,
             discarding,
             manager: Manager::new(over_provisioning, None),
@@ -138,21 +197,16 @@ impl Mounted {
     }
 
     pub(super) fn drive(&self) -> &TimedDrive {
-        self.files.fs().device()
+        self.files.drive()
     }
 
     pub(super) fn drive_mut(&mut self) -> &mut TimedDrive {
-        self.files.fs_mut().device_mut()
+        self.files.drive_mut()
     }
 
-    /// Pages that the drive was asked to write.
+    /// Pages that the drive was asked to write, fast-forwarded.
     pub(super) fn written(&self) -> u64 {
-        self.drive().ftl().counters().host_slots
-    }
-
-    /// Makes everything durable.
-    pub(super) fn sync(&mut self) -> Result<(), Stop> {
-        Ok(self.files.fs_mut().sync()?)
+        u64::from(ACCELERATION) * self.drive().ftl().counters().host_slots
     }
 
     /// Lets the time of all programs since the last time pass for discards, while requests come.
@@ -164,7 +218,7 @@ impl Mounted {
             let part = left.min(self.discarding.round);
             self.now += part;
             left = SimSpan::from_ps(left.as_ps() - part.as_ps());
-            self.files.fs_mut().tick(self.now, true)?;
+            self.files.tick(self.now)?;
         }
         Ok(())
     }
@@ -180,7 +234,7 @@ impl Mounted {
     /// Lets the time of a run pass for discards, while requests come.
     pub(super) fn run_passes(&mut self, span_ns: u64) -> Result<(), Stop> {
         self.now += SimSpan::from_ns(span_ns);
-        Ok(self.files.fs_mut().tick(self.now, true)?)
+        self.files.tick(self.now)
     }
 
     /// Ends a timed run with a sample of it.
@@ -193,12 +247,7 @@ impl Mounted {
 
     /// A file operation failed: the end of a life, or an error.
     pub(super) fn stop(&self, error: FilesError) -> Stop {
-        match error {
-            FilesError::NoSpace => Stop::Death("file system full"),
-            // CVFS freezes after a failed write, and the drive fails writes when it is worn out.
-            FilesError::Failed(_) if self.drive().is_worn_out() => Stop::Death("no room"),
-            other => Stop::Error(CvssError::Program(other)),
-        }
+        Stop::of(error, self.drive())
     }
 
     /// Wear and capacity, after some writes; whether blocks of files have moved.
@@ -228,14 +277,9 @@ impl Mounted {
 
     /// Steps 4 to 6 of the manager's sequence; whether the file system shrank.
     fn shrink(&mut self, pages: u32) -> Result<bool, Stop> {
-        match self.files.fs_mut().shrink(pages, Method::Remap) {
-            Ok(shrunk) => {
-                self.figures.remapped_pages.0 += shrunk.blocks_moved;
-                Ok(true)
-            }
-            Err(FsError::NoSpace | FsError::Invalid(_)) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
+        let moved = self.files.shrink(pages)?;
+        self.figures.remapped_pages.0 += moved.unwrap_or(0);
+        Ok(moved.is_some())
     }
 
     fn look(&mut self) -> Result<(), Stop> {
@@ -261,9 +305,9 @@ impl Mounted {
     }
 
     fn capacities(&self) -> Capacities {
-        let usage = self.files.fs().usage();
+        let (logical, used) = self.files.space();
         let physical = (SUPERBLOCKS - self.retired) * self.drive().ftl().layout().slots_per_superblock;
-        Capacities { physical, used: usage.used as u32, logical: usage.blocks }
+        Capacities { physical, used, logical }
     }
 
     fn sample(&mut self, work: &Work) {
@@ -273,15 +317,15 @@ impl Mounted {
         let since = counters.since(&self.counted);
         let total = window.pages.iter().sum::<u64>().max(1) as f64;
         let retries: u64 = (0..).zip(&window.pages).map(|(retries, &pages)| retries * pages).sum();
-        let usage = self.files.fs().usage();
-        let kept = (0..usage.blocks).filter(|&block| ftl.lookup(block).is_some()).count() as f64;
+        let (blocks, used) = self.files.space();
+        let kept = (0..blocks).filter(|&block| ftl.lookup(block).is_some()).count() as f64;
         let worn = self.drive().retries();
         let in_state = |state: usize| worn.iter().filter(|&&retries| usize::from(retries) == state).count();
         let in_one_state = (0..=RETRIES_MAX).map(in_state).max().unwrap_or(0);
         let share = |count: u64| count as f64 / window.requests.max(1) as f64;
         let has_reads = window.reads.count() > 0;
         let sample = CvssSample {
-            load_pages: counters.host_slots,
+            load_pages: self.written(),
             timing: Timing {
                 requests_per_second: work.operations as f64 / work.seconds,
                 written_bytes_per_second: work.written_bytes as f64 / work.seconds,
@@ -289,17 +333,17 @@ impl Mounted {
                 read_mean_us: if has_reads { window.reads.mean_us() } else { 0.0 },
                 waited: share(window.waited),
                 operation_mean_us: work.times.mean_us(),
-                delayed: Some(share(window.delayed)),
+                delayed: share(window.delayed),
             },
             retries_mean: retries as f64 / total,
             retried: 1.0 - window.pages[0] as f64 / total,
             retries_p99: percentile_99(&window.pages),
             amplification: since.write_amplification(),
             retired: self.retired,
-            logical_pages: usage.blocks,
+            logical_pages: blocks,
             degraded: ftl.degraded(),
             in_one_state: in_one_state as f64 / f64::from(SUPERBLOCKS),
-            misjudged: (kept - usage.used as f64) / f64::from(usage.blocks),
+            misjudged: (kept - f64::from(used)) / f64::from(blocks),
         };
         self.counted = counters;
         self.figures.samples.push(sample);
@@ -311,13 +355,14 @@ impl Mounted {
     /// Figures of a life that has ended so.
     pub(super) fn figures(&self, death: Option<&'static str>) -> CvssFigures {
         let counters = self.drive().ftl().counters();
+        let erases: u32 = self.drive().ftl().erase_counts().sum();
         CvssFigures {
             death,
-            load_pages: counters.host_slots,
-            host_pages: counters.host_slots,
-            programmed_pages: counters.programmed_slots() + self.figures.exchanged_pages,
+            load_pages: self.written(),
+            host_pages: self.written(),
+            programmed_pages: u64::from(ACCELERATION) * (counters.programmed_slots() + self.figures.exchanged_pages),
             reductions: self.manager.reductions(),
-            erases_mean: self.drive().ftl().erase_counts().map(f64::from).sum::<f64>() / f64::from(SUPERBLOCKS),
+            erases_mean: f64::from(ACCELERATION * erases) / f64::from(SUPERBLOCKS),
             ..self.figures.clone()
         }
     }
@@ -329,9 +374,13 @@ impl Mounted {
 ///
 /// A 256th of the data is written between two moments: the published 10 s between two looks that find nothing would be 256
 /// times as much of a life here, and are less than a round.
-fn discards(design: Design, discarding: Discarding) -> (DiscardPolicy, u32) {
+fn discards(design: Design, rule: DiscardRule, discarding: Discarding) -> (DiscardPolicy, u32) {
     let Discarding { round, smaller_files } = discarding;
     let least = |blocks: u32| (blocks / smaller_files).max(1);
     let forced = DiscardPolicy::Aggressive { interval: round, rest: round };
-    if design.is_variable() { (forced, least(8)) } else { (DiscardPolicy::IDLE_ONLY, least(16)) }
+    match rule {
+        DiscardRule::Never => (DiscardPolicy::Never, 1),
+        DiscardRule::Published if !design.is_variable() => (DiscardPolicy::IDLE_ONLY, least(16)),
+        DiscardRule::Forced | DiscardRule::Published => (forced, least(8)),
+    }
 }

@@ -4,13 +4,9 @@ use flashyard_blk::Operation;
 use flashyard_kernel::Rng;
 use flashyard_workload::RequestSource;
 use flashyard_workload::fio::{FioJobs, FioSource};
-use std::collections::VecDeque;
 
 /// Bytes of a unit in the job file. Only their number counts.
 const UNIT: u64 = 4096;
-
-/// Reads that are kept until the life asks for one.
-const READS: usize = 1024;
 
 /// Runs of one job of fio, reads and writes at random, half each: every run has the order and the directions of the first.
 ///
@@ -18,9 +14,16 @@ const READS: usize = 1024;
 pub(super) struct Passes {
     first: FioSource,
     present: FioSource,
-    reads: VecDeque<u32>,
-    last_read: u32,
     ended: bool,
+}
+
+/// A request of a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    /// Reads a unit.
+    Read(u32),
+    /// Writes a unit.
+    Write(u32),
 }
 
 impl Passes {
@@ -36,11 +39,11 @@ impl Passes {
         // Numbers of fio's own repeat; none of these are drawn.
         let source = jobs.jobs[0].source(units * UNIT, 0, Rng::named(0, "unused"));
         let first = source.expect("the units are the drive");
-        Self { present: first.clone(), first, reads: VecDeque::new(), last_read: 0, ended: false }
+        Self { present: first.clone(), first, ended: false }
     }
 
-    /// The next unit to write.
-    pub(super) fn write(&mut self) -> u32 {
+    /// The next request.
+    pub(super) fn next_request(&mut self) -> Request {
         loop {
             let Ok(Some(record)) = self.present.next_request() else {
                 self.present = self.first.clone();
@@ -48,25 +51,14 @@ impl Passes {
                 continue;
             };
             let unit = (record.request.offset_bytes / UNIT) as u32;
-            if record.request.operation == Operation::Write {
-                return unit;
-            }
-            if self.reads.len() == READS {
-                self.reads.pop_front();
-            }
-            self.reads.push_back(unit);
+            let is_write = record.request.operation == Operation::Write;
+            return if is_write { Request::Write(unit) } else { Request::Read(unit) };
         }
     }
 
     /// Whether a pass has ended since the last time.
     pub(super) fn take_ended(&mut self) -> bool {
         std::mem::take(&mut self.ended)
-    }
-
-    /// The next unit to read, among those before the last write; the last one again when there is no other.
-    pub(super) fn read(&mut self) -> u32 {
-        self.last_read = self.reads.pop_front().unwrap_or(self.last_read);
-        self.last_read
     }
 }
 
@@ -75,30 +67,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pass_writes_half_of_the_units_and_the_next_one_the_same_in_order() {
+    fn a_pass_takes_each_unit_once_and_the_next_one_is_the_same() {
         let mut passes = Passes::new(1000, 0.0);
-        let first: Vec<u32> = (0..1000).map(|_| passes.write()).collect();
-        let length = (1..1000).find(|&length| first[..1000 - length] == first[length..]).expect("it repeats");
-        assert!((430..570).contains(&length), "{length}");
-        let mut written = first[..length].to_vec();
-        written.sort_unstable();
-        written.dedup();
-        assert_eq!(written.len(), length, "each unit once");
+        let mut pass = || (0..1000).map(|_| passes.next_request()).collect::<Vec<_>>();
+        let (first, second) = (pass(), pass());
+        assert_eq!(first, second);
         assert!(passes.take_ended() && !passes.take_ended());
-        let read: Vec<u32> = (0..500).map(|_| passes.read()).collect();
-        assert!(read.iter().all(|unit| !written.contains(unit)), "a unit is read or written, in every pass");
+        let units = |wanted: fn(&Request) -> Option<u32>| first.iter().filter_map(wanted).collect::<Vec<u32>>();
+        let written = units(|request| if let Request::Write(unit) = request { Some(*unit) } else { None });
+        let read = units(|request| if let Request::Read(unit) = request { Some(*unit) } else { None });
+        assert!((430..570).contains(&written.len()), "{}", written.len());
+        let mut all = [written, read].concat();
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..1000), "each unit is read or written, once");
     }
 
     #[test]
     fn the_smallest_job_writes() {
         let mut passes = Passes::new(Passes::LEAST, 0.0);
-        assert!((0..100).all(|_| passes.write() < Passes::LEAST));
+        assert!((0..100).any(|_| matches!(passes.next_request(), Request::Write(_))));
     }
 
     #[test]
     fn skewed_passes_repeat_as_well() {
         let mut passes = Passes::new(1000, 1.1);
-        let first: Vec<u32> = (0..1500).map(|_| passes.write()).collect();
-        assert!((1..1000).any(|length| first[..1500 - length] == first[length..]));
+        let first: Vec<Request> = (0..2500).map(|_| passes.next_request()).collect();
+        assert!((1..2000).any(|length| first[..2500 - length] == first[length..]));
     }
 }

@@ -11,13 +11,14 @@
 //! The artifact looks after every read; here a look is taken with that at wear. Source: [C] sheet cvss §3.6; it takes no
 //! time there.
 
+use super::design::ACCELERATION;
 use flashyard_ftl::Ftl;
 
 /// Reads by the mean's below which a superblock may take what is read much. Source: [C] sheet cvss §3.6.
 const LITTLE_READ: f64 = 0.3;
 
-/// Erases for each retry. Source: [C] sheet cvss §3.9.
-const ERASES_PER_RETRY: u32 = 50;
+/// Erases for each retry, of which each stands for more. Source: [C] sheet cvss §3.9.
+const ERASES_PER_RETRY: u32 = 50 / ACCELERATION;
 
 /// Reads of a block, 64 of which are a superblock, before anything is looked at. Source: [C] 1,000 of a superblock.
 const READS_LEAST: u32 = 16;

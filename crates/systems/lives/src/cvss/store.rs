@@ -1,4 +1,4 @@
-//! Lives under a key-value store: a merge tree on CVFS, with YCSB's clients, from new to dead.
+//! Lives under a key-value store: a merge tree on CVFS, with clients of YCSB or of a trace, from new to dead.
 //!
 //! 1. All records are loaded first, in an order that is none.
 //! 2. Requests follow each other without time; a stretch of them is timed now and then: one client waits for each of its reads,
@@ -11,17 +11,14 @@
 //!
 //! Source: [P] sheet cvss §6 for the data; [X] defaults of RocksDB and YCSB.
 
-use super::config::CvssError;
 use super::design::DeviceConfig;
+use super::error::CvssError;
 use super::figures::CvssFigures;
 use super::host::HostConfig;
-use super::mounted::{Discarding, LOOK_PAGES, Mounted, SMALLER, Stop, Work};
+use super::mounted::{Below, Caching, Discarding, LOOK_PAGES, Mounted, SMALLER, Stop, Work};
 use flashyard_applications::lsm::{Clients, Lsm, LsmConfig, LsmError, Mix, Request};
 use flashyard_cvfs::BLOCK_BYTES;
-use flashyard_units::{Named, SimSpan};
-
-/// Bytes of a record with its key. Source: [P] ten fields of 100 bytes; [D] with key and header four fill a block
-const RECORD_BYTES: u32 = 1024;
+use flashyard_units::SimSpan;
 
 /// Flushes with their merges that may be under way before the client waits. Source: [X] RocksDB slows writes down at 20 files
 /// of level 0, 16 above those that begin a merge
@@ -40,33 +37,19 @@ const DISCARDING: Discarding = Discarding { round: SimSpan::from_us(6250), small
 /// Files in a directory: those of a store lie in one.
 const WIDTH: u32 = 1_000_000;
 
-/// Clients of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MixName {
-    /// YCSB's workload A.
-    YcsbA,
-    /// YCSB's workload F.
-    YcsbF,
-}
-
-impl Named for MixName {
-    const ALL: &'static [Self] = &[Self::YcsbA, Self::YcsbF];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::YcsbA => "ycsb-a",
-            Self::YcsbF => "ycsb-f",
-        }
-    }
-}
-
 /// A load of a store.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoreLoad {
-    /// Its clients.
-    pub mix: MixName,
-    /// Records of the published data set.
+    /// Records of the published data set, at least 1.
     pub records: u64,
+    /// Bytes of a record with its key and header, 24 to 4096.
+    pub record_bytes: u32,
+    /// Share of reads, 0 to 1.
+    pub gets: f64,
+    /// Share of reads that write what they have read, 0 to 1 with that of reads. The rest are writes.
+    pub changes: f64,
+    /// Exponent of Zipf's law over the keys; zero for uniform keys.
+    pub skew: f64,
     /// Length of a timed stretch in virtual time.
     pub run: SimSpan,
     /// Pages that the drive is asked to write between two timed stretches, at least 1.
@@ -76,10 +59,12 @@ pub struct StoreLoad {
 /// Parameters of a life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoreConfig {
-    /// The drive; not one with parity, whose superblocks are smaller.
+    /// The drive.
     pub device: DeviceConfig,
     /// The host.
     pub host: HostConfig,
+    /// The file system between them.
+    pub below: Below,
     /// The work.
     pub load: StoreLoad,
     /// Seed of the requests.
@@ -101,18 +86,15 @@ impl StoreLife {
     ///
     /// Errors: numbers outside their ranges, a store that does not fit.
     pub fn new(config: StoreConfig) -> Result<Self, CvssError> {
-        let StoreConfig { device, host, load, seed } = config;
+        let StoreConfig { device, host, below, load, seed } = config;
         let keys = (load.records / SMALLER).max(1);
-        let mix = match load.mix {
-            MixName::YcsbA => Mix::ycsb_a(keys),
-            MixName::YcsbF => Mix::ycsb_f(keys),
-        };
+        let mix = Mix { keys, gets: load.gets, changes: load.changes, skew: load.skew };
         // The levels above the last one are a ninth of it, and a merge has its input and output at once.
-        let pages = keys * u64::from(RECORD_BYTES) / BLOCK_BYTES as u64 * 5 / 4;
+        let pages = keys * u64::from(load.record_bytes) / BLOCK_BYTES as u64 * 5 / 4;
         let pages = u32::try_from(pages).unwrap_or(u32::MAX);
         Ok(Self {
-            mounted: Mounted::new(device, &host, pages, WIDTH, DISCARDING, seed)?,
-            tree: Lsm::new(LsmConfig::scaled(SMALLER, RECORD_BYTES), 0),
+            mounted: Mounted::new(device, Caching::of(&host), below, (pages, WIDTH), DISCARDING, seed)?,
+            tree: Lsm::new(LsmConfig::scaled(SMALLER, load.record_bytes), 0),
             clients: Clients::new(mix, seed),
             keys,
             reads_left_out: 0,
@@ -169,7 +151,7 @@ impl StoreLife {
             if let Some(key) = writes {
                 self.put(key)?;
                 self.mounted.drive_mut().wait_for_jobs(JOBS_MAX);
-                work.written_bytes += u64::from(RECORD_BYTES);
+                work.written_bytes += u64::from(self.config.load.record_bytes);
             }
             let next = self.mounted.drive().now_ns() + request_ns;
             work.operations += 1;

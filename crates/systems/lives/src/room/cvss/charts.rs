@@ -18,24 +18,22 @@ pub(super) fn sections(lives: &[(CvssRun, CapacityRecord)], _: &[Comparison]) ->
     vec![capacity_section("capacity", title, finding(&plain), &placed)]
 }
 
-/// The load and causes that the lives of a panel share.
+/// The load and file system that the lives of a panel share.
 fn panel(run: &CvssRun) -> String {
-    format!("{}, {}", run.load, run.causes)
+    format!("{}, {}", run.load, run.below_in_words())
 }
 
 /// Whether a drive that gives capacity up writes more while it is fast, load by load.
 fn finding(lives: &[&(CvssRun, CapacityRecord)]) -> String {
     let (mut all, mut longer) = (0, 0);
     for (run, life) in lives.iter().filter(|(run, _)| run.design == Design::Traditional) {
-        let rivals = lives.iter().filter(|(other, _)| {
-            panel(other) == panel(run) && matches!(other.design, Design::Artifact | Design::Literal | Design::Tuned)
-        });
+        let rivals = lives.iter().filter(|(other, _)| panel(other) == panel(run) && other.design.is_variable());
         let Some(best) = rivals.map(|(_, rival)| rival.written_bytes_at_80).reduce(f64::max) else { continue };
         all += 1;
         longer += u32::from(best > life.written_bytes_at_80);
     }
     format!(
-        "In {longer} of {all} loads and causes some drive that gives capacity up writes more than the traditional one \
+        "On {longer} of {all} loads with their file systems some drive that gives capacity up writes more than the traditional one \
          while its performance is at least 80 % of the first."
     )
 }

@@ -1,41 +1,32 @@
 //! Numbers of lives under overwrites: fio and Filebench, and the study of errors and weights.
 //!
-//! "Artifact" and "tuned" are two readings of the published system; a row measured for both reports both.
-
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, Heavy, run};
-use crate::cvss::Design::{self, Artifact, AutoStream, Literal, Traditional, Tuned};
-use crate::cvss::ideal_focusing_bytes;
+use crate::cvss::Design::{self, Artifact, AutoStream, Literal, Traditional};
+use crate::cvss::{Below, Placement, ideal_focusing_bytes};
 use flashyard_describe::reproduce::{Number, claim, percent_above};
 use flashyard_report::{CapacityRecord, CapacitySample};
 
 /// A terabyte. [X]
 const TB: f64 = 1e12;
 
-/// Causes of the rows of fio: the device alone, as in the independent simulation.
-/// Source: [D] sheet cvss §8.5.
-const DEVICE: &str = "in-place";
-
-/// The file system of the rows of Filebench and YCSB.
-pub(super) const CVFS: &str = "cvfs";
+/// The control whose file system writes in place.
+pub(super) const IN_PLACE: Below = Below { placement: Placement::InPlace, ..Below::PUBLISHED };
 
 /// Loads of fio.
 const FIO: [&str; 4] = ["zipf-30", "random-30", "zipf-70", "random-70"];
 
-/// Readings that are reported where a row depends on them.
-const READINGS: [(&str, Design); 2] = [("artifact", Artifact), ("tuned", Tuned)];
-
 pub(super) fn numbers() -> Vec<CapacityNumber> {
     let mut numbers = vec![
-        number("wear-one-state", [device(Traditional, "zipf-30")], |lives| {
+        number("wear-one-state", [run(Traditional, "random-30")], |lives| {
             100.0 * lives[0].mean(|sample| sample.in_one_state)
         }),
         number("write-mean", [fio(Artifact), fio(Traditional)].concat(), |lives| {
             let of = |sample: &CapacitySample| sample.written_bytes_per_second;
             mean(pairs(lives).map(|(ours, theirs)| percent_above(mean(ours.ratios(theirs, of).into_iter()), 1.0)))
         }),
-        number("blocked-trss", [filebench(Traditional, "varmail")], delayed),
-        number("blocked-cvss", [filebench(Artifact, "varmail")], delayed),
+        number("blocked-trss", [run(Traditional, "varmail")], delayed),
+        number("blocked-cvss", [run(Artifact, "varmail")], delayed),
         Number::of("zipf-30-tb-bound", [], |_| ideal_focusing_bytes(137.438_953_472e9, 38e9, 0.0737, 290) / TB),
     ];
     numbers.extend(at_equal_writes());
@@ -48,26 +39,29 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
 /// Rows 7, 8 and 10.
 fn at_equal_writes() -> Vec<CapacityNumber> {
     let mut numbers = Vec::new();
-    for (name, design) in READINGS {
-        for (id, load) in [("zipf", "zipf-30"), ("random-30", "random-30"), ("random-70", "random-70")] {
-            numbers.push(number(&format!("{id}-read-{name}"), both(design, load), |lives| {
-                let gains = lives[0].ratios(lives[1], |sample| sample.requests_per_second);
-                percent_above(gains.into_iter().fold(0.0, f64::max), 1.0)
-            }));
-        }
+    for (id, load) in [("zipf", "zipf-30"), ("random-30", "random-30"), ("random-70", "random-70")] {
+        number_of_gain(&mut numbers, &format!("{id}-read-artifact"), load);
     }
     for load in ["fileserver", "netsfs", "varmail"] {
-        let runs = [Artifact, Traditional].map(|design| filebench(design, load));
+        let runs = [Artifact, Traditional].map(|design| run(design, load));
         numbers.push(number(&format!("latency-{load}"), runs, |lives| {
             percent_above(lives[0].mean(latency), lives[1].mean(latency))
         }));
     }
-    let netsfs = [Artifact, Traditional].map(|design| filebench(design, "netsfs"));
+    let netsfs = [Artifact, Traditional].map(|design| run(design, "netsfs"));
     numbers.push(number("latency-netsfs-normal", netsfs, |lives| {
         let normal = lives[0].samples.iter().take_while(|sample| !sample.degraded);
         percent_above(mean(normal.map(latency)), lives[1].mean(latency))
     }));
     numbers
+}
+
+/// The greatest gain in requests a second at equal writes.
+fn number_of_gain(numbers: &mut Vec<CapacityNumber>, id: &str, load: &'static str) {
+    numbers.push(number(id, [Artifact, Traditional].map(|design| run(design, load)), |lives| {
+        let gains = lives[0].ratios(lives[1], |sample| sample.requests_per_second);
+        percent_above(gains.into_iter().fold(0.0, f64::max), 1.0)
+    }));
 }
 
 /// The mean time of an operation.
@@ -77,38 +71,39 @@ fn latency(sample: &CapacitySample) -> f64 {
 
 /// Requests that a retry delays, in percent, mean over the life.
 fn delayed(lives: &[&CapacityRecord]) -> f64 {
-    100.0 * lives[0].mean(|sample| sample.delayed.unwrap_or(0.0))
+    100.0 * lives[0].mean(|sample| sample.delayed)
 }
 
 /// Rows 14 to 18: what can be written while the drive is fast enough.
 fn while_fast() -> Vec<CapacityNumber> {
-    let at = |id: &str, design| number(id, [device(design, "zipf-30")], |lives| lives[0].written_bytes_at_80 / TB);
+    let at = |id: &str, life| number(id, [life], |lives| lives[0].written_bytes_at_80 / TB);
+    let zipf = |design| run(design, "zipf-30");
     let mut numbers = vec![
-        at("zipf-30-tb-trss", Traditional),
-        at("zipf-30-tb-autostream", AutoStream),
-        at("zipf-30-tb-cvss", Artifact),
-        at("zipf-30-tb-cvss-literal", Literal),
-        at("zipf-30-tb-cvss-tuned", Tuned),
+        at("zipf-30-tb-trss", zipf(Traditional)),
+        at("zipf-30-tb-autostream", zipf(AutoStream)),
+        at("zipf-30-tb-cvss", zipf(Artifact)),
+        at("zipf-30-tb-cvss-literal", zipf(Literal)),
+        at("zipf-30-tb-cvss-required", CvssRun { is_required: true, ..zipf(Artifact) }),
+        at("zipf-30-tb-trss-in-place", CvssRun { below: IN_PLACE, ..zipf(Traditional) }),
+        at("zipf-30-tb-cvss-in-place", CvssRun { below: IN_PLACE, ..zipf(Artifact) }),
     ];
     for (name, design) in [("trss", Traditional), ("autostream", AutoStream), ("cvss", Artifact)] {
         let id = format!("zipf-30-tb-{name}-for-good");
-        numbers.push(number(&id, [device(design, "zipf-30")], |lives| fast_for_good(lives[0]) / TB));
+        numbers.push(number(&id, [run(design, "zipf-30")], |lives| fast_for_good(lives[0]) / TB));
     }
     for (rival, against) in [("trss", Traditional), ("autostream", AutoStream)] {
-        for (name, design) in READINGS {
-            let gain = |lives: &[&CapacityRecord], figure: fn(&CapacityRecord) -> f64| {
-                mean(pairs(lives).map(|(ours, theirs)| percent_above(figure(ours) / figure(theirs), 1.0)))
-            };
-            let runs = [device(design, "random-30"), device(against, "random-30")];
-            let at_80 = |life: &CapacityRecord| life.written_bytes_at_80;
-            numbers.push(number(&format!("random-30-over-{rival}-{name}"), runs, move |lives| gain(lives, at_80)));
-            let of = |design| [device(design, "zipf-70"), device(design, "random-70")];
-            let runs = [of(design), of(against)].concat();
-            numbers.push(number(&format!("70-over-{rival}-{name}"), runs, move |lives| gain(lives, at_80)));
-            let runs = [fio(design), fio(against)].concat();
-            numbers.push(number(&format!("highest-over-{rival}-{name}"), runs, move |lives| gain(lives, untouched)));
-        }
-        let runs = [device(Artifact, "zipf-70"), device(against, "zipf-70")];
+        let gain = |lives: &[&CapacityRecord], figure: fn(&CapacityRecord) -> f64| {
+            mean(pairs(lives).map(|(ours, theirs)| percent_above(figure(ours) / figure(theirs), 1.0)))
+        };
+        let at_80 = |life: &CapacityRecord| life.written_bytes_at_80;
+        let runs = [run(Artifact, "random-30"), run(against, "random-30")];
+        numbers.push(number(&format!("random-30-over-{rival}-artifact"), runs, move |lives| gain(lives, at_80)));
+        let of = |design| ["zipf-70", "random-70"].map(|load| run(design, load));
+        let runs = [of(Artifact), of(against)].concat();
+        numbers.push(number(&format!("70-over-{rival}-artifact"), runs, move |lives| gain(lives, at_80)));
+        let runs = [fio(Artifact), fio(against)].concat();
+        numbers.push(number(&format!("highest-over-{rival}-artifact"), runs, move |lives| gain(lives, untouched)));
+        let runs = [run(Artifact, "zipf-70"), run(against, "zipf-70")];
         numbers.push(number(&format!("zipf-70-more-than-{rival}"), runs, |lives| {
             (lives[0].written_bytes - lives[1].written_bytes) / TB
         }));
@@ -130,7 +125,7 @@ fn untouched(life: &CapacityRecord) -> f64 {
 
 /// Row 21: retries over each life, from the error rate.
 fn errors() -> Vec<CapacityNumber> {
-    let with = |design, bits| CvssRun { ecc_bits: Some(bits), ..device(design, "zipf-30") };
+    let with = |design, bits| CvssRun { ecc_bits: Some(bits), ..run(design, "zipf-30") };
     let ratio = |lives: &[&CapacityRecord]| lives[0].retries_mean / lives[1].retries_mean;
     vec![
         number("retries-50", [with(Traditional, 50), with(Artifact, 50)], ratio),
@@ -140,7 +135,7 @@ fn errors() -> Vec<CapacityNumber> {
 
 /// Row 22: the weights of equation 5.1.
 fn weights() -> Vec<CapacityNumber> {
-    let base = device(Literal, "zipf-30");
+    let base = run(Literal, "zipf-30");
     let heavy = |heavy| CvssRun { heavy: Some(heavy), ..base };
     let all = [base, heavy(Heavy::Invalid), heavy(Heavy::Age), heavy(Heavy::Reads)];
     vec![
@@ -155,20 +150,8 @@ fn weights() -> Vec<CapacityNumber> {
     ]
 }
 
-fn device(design: Design, load: &'static str) -> CvssRun {
-    run(design, DEVICE, load)
-}
-
-fn filebench(design: Design, load: &'static str) -> CvssRun {
-    run(design, CVFS, load)
-}
-
-fn both(design: Design, load: &'static str) -> [CvssRun; 2] {
-    [device(design, load), device(Traditional, load)]
-}
-
 fn fio(design: Design) -> Vec<CvssRun> {
-    FIO.map(|load| device(design, load)).to_vec()
+    FIO.map(|load| run(design, load)).to_vec()
 }
 
 /// The first half of the lives beside the second.

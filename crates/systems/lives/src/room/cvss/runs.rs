@@ -2,8 +2,8 @@
 
 use super::section::CvssScenario;
 use crate::cvss::{
-    CvssConfig, CvssFigures, CvssLife, CvssSample, Design, DeviceConfig, FilebenchConfig, FilebenchLife, PAGE_BYTES,
-    RAW_PAGES, Separation, StoreConfig, StoreLife, StreamRule,
+    Below, CvssFigures, CvssSample, Design, DeviceConfig, DiscardRule, FilebenchConfig, FilebenchLife, FioConfig,
+    FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife,
 };
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
@@ -30,25 +30,23 @@ pub(crate) struct CvssRun {
     /// Strength of the code in bits; retries then follow from the error rate.
     pub(super) ecc_bits: Option<u32>,
     pub(super) heavy: Option<Heavy>,
-    /// Whether the tuned drive gets data that is read much apart.
-    pub(super) separated: bool,
-    /// Whether the user gives unused capacity back at once.
-    pub(super) gives_back: bool,
-    /// Causes, by their name in the scenario; loads of filebench and of stores have CVFS below them, and no other causes.
-    pub(super) causes: &'static str,
+    /// Whether the user requires a share of the first performance.
+    pub(super) is_required: bool,
+    /// The file system below the work.
+    pub(super) below: Below,
     /// Work, by its name in the scenario.
     pub(super) load: &'static str,
 }
 
 /// A life of a design as it is published.
-pub(super) const fn run(design: Design, causes: &'static str, load: &'static str) -> CvssRun {
+pub(super) const fn run(design: Design, load: &'static str) -> CvssRun {
     // [P] sheet §3.4: 5 % by default. The artifact goes by erases.
     let rate_percent = if matches!(design, Design::Literal) { Some(5) } else { None };
-    CvssRun { design, rate_percent, ecc_bits: None, heavy: None, separated: true, gives_back: false, causes, load }
+    CvssRun { design, rate_percent, ecc_bits: None, heavy: None, is_required: false, below: Below::PUBLISHED, load }
 }
 
 impl CvssRun {
-    /// The run's name among lives of one load and set of causes.
+    /// The run's name among lives of one load and file system.
     pub(super) fn name_in_panel(&self) -> String {
         let mut name = self.design.name().to_owned();
         if let Some(percent) = self.rate_percent {
@@ -63,16 +61,23 @@ impl CvssRun {
             Some(Heavy::Reads) => name += " heavy reads",
             None => {}
         }
-        if self.design == Design::Tuned && !self.separated {
-            name += " mixed";
-        }
-        if self.gives_back {
-            name += " given back";
+        if self.is_required {
+            name += " required";
         }
         name
     }
 
-    fn device(&self, base: &CvssScenario) -> DeviceConfig {
+    /// The file system's name among lives of one load.
+    pub(super) fn below_in_words(&self) -> String {
+        let files = if self.below.placement == Placement::Log { "cvfs" } else { "in-place" };
+        if self.below.discards == DiscardRule::Published {
+            files.to_owned()
+        } else {
+            format!("{files} discards-{}", self.below.discards.name())
+        }
+    }
+
+    pub(super) fn device(&self, base: &CvssScenario) -> DeviceConfig {
         let mut wear = base.wear();
         if let Some(bits_per_4_kib) = self.ecc_bits {
             wear.ecc = EccStrength { bits_per_4_kib };
@@ -91,29 +96,11 @@ impl CvssRun {
         DeviceConfig {
             design: self.design,
             reliability: self.rate_percent.map(|percent| f64::from(percent) / 100.0),
-            requirement: base.cvss.device.requirement,
+            requirement: self.is_required.then_some(base.cvss.device.requirement),
             weights,
             exchanges_read_hot: base.cvss.device.exchange_read_hot,
             wear,
         }
-    }
-
-    pub(super) fn config(&self, base: &CvssScenario) -> Result<CvssConfig, ScenarioError> {
-        Ok(CvssConfig {
-            device: self.device(base),
-            host: base.host(),
-            file_system: base.file_system(self.causes)?,
-            separation: match self.design {
-                Design::AutoStream => Separation::Streams(StreamRule::Queues),
-                Design::Tuned if self.separated => Separation::ReadHot,
-                _ => Separation::None,
-            },
-            load: base.load(self.load)?,
-            sample_pages: base.sample_pages(),
-            watermark_pages: None,
-            give_back_to: self.gives_back.then_some(base.cvss.device.give_back_to),
-            seed: base.seed,
-        })
     }
 }
 
@@ -125,7 +112,7 @@ impl NamedRun for CvssRun {
     type Record = CapacityRecord;
 
     fn name(&self) -> String {
-        format!("{} {} {}", self.load, self.causes, self.name_in_panel())
+        format!("{} {} {}", self.load, self.below_in_words(), self.name_in_panel())
     }
 
     fn carry_out(
@@ -141,15 +128,16 @@ impl NamedRun for CvssRun {
             go_on = observer((pages as f64 / most).min(1.0));
             go_on
         };
-        let (device, host, seed) = (self.device(base), base.host(), base.seed);
+        let (device, host, below, seed) = (self.device(base), base.host(), self.below, base.seed);
         let figures = if let Some(load) = base.filebench(self.load) {
-            let config = FilebenchConfig { device, host, load, seed };
+            let config = FilebenchConfig { device, host, below, load, seed };
             FilebenchLife::new(config).and_then(|mut life| life.live(&mut watch))
         } else if let Some(load) = base.store(self.load) {
-            let config = StoreConfig { device, host, load, seed };
+            let config = StoreConfig { device, host, below, load, seed };
             StoreLife::new(config).and_then(|mut life| life.live(&mut watch))
         } else {
-            CvssLife::new(self.config(base)?).and_then(|mut life| life.live(&mut watch))
+            let config = FioConfig { device, host, below, load: base.fio(self.load)?, seed };
+            FioLife::new(config).and_then(|mut life| life.live(&mut watch))
         };
         let figures = figures.map_err(ScenarioError::of_world)?;
         Ok(go_on.then(|| record(self.name(), &figures)))

@@ -1,11 +1,8 @@
-//! The `[cvss]` section of scenarios: the drive, file systems as sets of causes, and loads.
+//! The `[cvss]` section of scenarios: the drive, the host, and loads.
 
-use crate::cvss::{
-    Cleaning, Discards, FileSystem, FileSystemConfig, FilebenchLoad, HostConfig, LOGICAL_PAGES, Load, MixName,
-    PAGE_BYTES, PageLoad, Placement, Reuse, StoreLoad, TreeLoad,
-};
+use crate::cvss::{FilebenchLoad, FioLoad, HostConfig, PAGE_BYTES, StoreLoad, pages_of};
 use flashyard_applications::filebench::PersonalityName;
-use flashyard_describe::{Choice, Policy, RetryName, Scenario, ScenarioError, Section, Size};
+use flashyard_describe::{Choice, RetryName, Scenario, ScenarioError, Section, Size};
 use flashyard_ftl::ScoreWeights;
 use flashyard_nand::{EccStrength, ErrorRates, WearModel};
 use flashyard_units::SimSpan;
@@ -29,7 +26,7 @@ pub(super) struct Sections {
 pub(crate) struct CvssScenario {
     /// Seed of the loads.
     pub(super) seed: u64,
-    /// Drive, file systems and loads.
+    /// Drive, host and loads.
     pub(super) cvss: CvssSection,
 }
 
@@ -37,27 +34,19 @@ pub(crate) struct CvssScenario {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CvssSection {
-    /// Host writes between two samples.
-    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
-    sample: Size,
     /// The drive.
     pub(super) device: DeviceSection,
     /// The host above it.
     host: HostSection,
-    /// File systems by name, each one set of causes.
-    file_system: BTreeMap<String, FileSystemSection>,
-    /// Loads of overwritten pages by name.
+    /// Loads of fio by name.
     #[serde(default)]
-    overwrites: BTreeMap<String, OverwritesSection>,
+    fio: BTreeMap<String, FioSection>,
     /// Loads of filebench by name, which is that of the personality.
     #[serde(default)]
     filebench: BTreeMap<String, FilebenchSection>,
     /// Loads of key-value stores by name.
     #[serde(default)]
     store: BTreeMap<String, StoreSection>,
-    /// Loads of log-structured merge trees by name, none of which is that of an overwriting load.
-    #[serde(default)]
-    tree: BTreeMap<String, TreeSection>,
 }
 
 /// The drive.
@@ -69,12 +58,9 @@ pub(super) struct DeviceSection {
     ecc_bits: u32,
     /// How retries follow from wear: halving, or by-erases (one for each 50 erases).
     retries: RetryName,
-    /// Share of the first performance that the tuned drive must keep.
+    /// Share of the first performance that a user may require of a variable drive.
     #[schemars(range(max = 1.0), extend("exclusiveMinimum" = 0))]
     pub(super) requirement: f64,
-    /// Space by what is used of it, when the user gives the rest back.
-    #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 1))]
-    pub(super) give_back_to: f64,
     /// Whether the artifact's drive moves data that is read much out of worn flash.
     pub(super) exchange_read_hot: bool,
     /// Weights of invalid share, age and reads in equation 5.1.
@@ -98,50 +84,23 @@ struct HostSection {
     request_us: f64,
 }
 
-/// A set of causes.
+/// One job of fio that is run again and again in one order: 16 KiB at random in one file, half of them reads.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FileSystemSection {
-    /// Where data goes: in-place or log.
-    placement: Choice<Placement>,
-    /// When the drive learns which data is no longer needed: immediate, idle (under load it never does) or
-    /// limited(RATE), with the discards for each page written.
-    discards: Policy<Discards>,
-    /// How a log makes room when free sections are short: copying or threaded.
-    cleaning: Choice<Cleaning>,
-    /// Whether free sections lie scattered and a log takes any of them, in place of the next one by address.
-    #[serde(default)]
-    scattered: bool,
-    /// Pages of a section.
-    #[schemars(range(min = 1, max = 1024))]
-    section_pages: u32,
-}
-
-/// Overwrites of pages, and reads of them.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct OverwritesSection {
-    /// Data in all.
-    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "128 GB"))]
+struct FioSection {
+    /// The file.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "100 GB"))]
     data: Size,
-    /// Pages that are overwritten together.
-    #[schemars(range(min = 1, max = 65_536))]
-    unit_pages: u32,
-    /// Exponent of the writes' Zipf distribution over units; uniform ones without it.
+    /// Exponent of Zipf's law over the requests' places, other than 1; a random map without it.
     #[serde(default)]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 10))]
-    write_skew: f64,
-    /// Exponent of the reads', over the same order of units; uniform ones without it.
-    #[serde(default)]
-    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 10))]
-    read_skew: f64,
-    /// Whether a unit is a file that is deleted and made again.
-    #[serde(default)]
-    recreates: bool,
-    /// Whether the load is one job of fio that is run again and again, reads and writes at random, half each, in one order;
-    /// every unit is drawn independently otherwise.
-    #[serde(default)]
-    repeat: bool,
+    skew: f64,
+    /// Data that the drive is asked to write between two timed stretches.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
+    every: Size,
+    /// Length of a timed stretch in virtual time, in milliseconds.
+    #[schemars(range(min = 1, max = 60_000))]
+    run_ms: u32,
 }
 
 /// Runs of a personality of filebench on CVFS, and random overwrites of its files between them.
@@ -165,55 +124,30 @@ struct FilebenchSection {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct StoreSection {
-    /// Its clients: ycsb-a or ycsb-f.
-    clients: Choice<MixName>,
-    /// Records of 1,000 bytes.
-    #[schemars(range(min = 1_000_000, max = 60_000_000))]
-    records: u32,
+    /// Keys and values that are stored, each key once.
+    #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "60 GB"))]
+    data: Size,
+    /// Bytes of a record: its key, its value, and what the store adds.
+    #[schemars(range(min = 24, max = 4096))]
+    record_bytes: u32,
+    /// Share of requests that read.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    gets: f64,
+    /// Share of requests that read and then write; what is left of both writes.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    changes: f64,
+    /// Exponent of Zipf's law over the keys, other than 1; all alike without it.
+    #[serde(default)]
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 10))]
+    skew: f64,
     /// Data that the drive is asked to write between two timed stretches.
     #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
     every: Size,
     /// Length of a timed stretch in virtual time, in milliseconds.
     #[schemars(range(min = 1, max = 60_000))]
     run_ms: u32,
-}
-
-/// A log-structured merge tree.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct TreeSection {
-    /// The data set, which is the last level.
-    #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "128 GB"))]
-    data: Size,
-    /// Pages of a file.
-    #[schemars(range(min = 1, max = 4096))]
-    file_pages: u32,
-    /// Ratio of the sizes of levels.
-    #[schemars(range(min = 2, max = 1000))]
-    fan_out: u32,
-    /// Share of the reads that find their key in data that was flushed lately; the others are spread over all files.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
-    read_recent: f64,
-    /// Share of flushed data that a merge into the second level drops, because it was updated again.
-    #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
-    updated: f64,
-    /// Reads of a record for each update of one.
-    #[schemars(range(min = 0.0, max = 1000.0))]
-    reads_per_update: f64,
-}
-
-impl FileSystemSection {
-    fn config(&self) -> FileSystemConfig {
-        FileSystemConfig {
-            placement: self.placement.0,
-            discards: self.discards.0,
-            cleaning: self.cleaning.0,
-            reuse: if self.scattered { Reuse::Scattered } else { Reuse::NextByAddress },
-            section_pages: self.section_pages,
-        }
-    }
 }
 
 impl FilebenchSection {
@@ -227,29 +161,27 @@ impl FilebenchSection {
     }
 }
 
-impl OverwritesSection {
-    fn load(&self) -> PageLoad {
-        PageLoad {
-            // Whole units only.
-            pages: pages(self.data) / self.unit_pages * self.unit_pages,
-            unit_pages: self.unit_pages,
-            write_skew: self.write_skew,
-            read_skew: self.read_skew,
-            recreates: self.recreates,
-            repeats: self.repeat,
+impl FioSection {
+    fn load(&self) -> FioLoad {
+        FioLoad {
+            pages: pages_of(self.data.0.get()),
+            skew: self.skew,
+            run: SimSpan::from_ms(self.run_ms.into()),
+            every_pages: self.every.0.get() / PAGE_BYTES,
         }
     }
 }
 
-impl TreeSection {
-    fn load(&self) -> TreeLoad {
-        TreeLoad {
-            data_pages: pages(self.data),
-            file_pages: self.file_pages,
-            fan_out: self.fan_out,
-            read_recent: self.read_recent,
-            updated: self.updated,
-            reads_per_update: self.reads_per_update,
+impl StoreSection {
+    fn load(&self) -> StoreLoad {
+        StoreLoad {
+            records: self.data.0.get() / u64::from(self.record_bytes),
+            record_bytes: self.record_bytes,
+            gets: self.gets,
+            changes: self.changes,
+            skew: self.skew,
+            run: SimSpan::from_ms(self.run_ms.into()),
+            every_pages: self.every.0.get() / PAGE_BYTES,
         }
     }
 }
@@ -268,46 +200,30 @@ impl CvssScenario {
         Ok(Self { seed: scenario.seed, cvss })
     }
 
-    /// Refuses loads that have one name, and those that the drive has no room for under some file system.
+    /// Refuses loads that have one name, and numbers that do not go together.
     ///
     /// Errors: the load, by its key.
     pub(super) fn check(&self) -> Result<(), ScenarioError> {
-        let CvssSection { overwrites, tree, filebench, store, .. } = &self.cvss;
-        let taken = |name: &&String| overwrites.contains_key(*name) || tree.contains_key(*name);
+        let CvssSection { fio, filebench, store, .. } = &self.cvss;
         let message = || "another load has the name, too; give another one".to_owned();
-        if let Some(name) = filebench.keys().find(taken) {
+        if let Some(name) = filebench.keys().find(|&name| fio.contains_key(name)) {
             return Err(wrong("filebench", name, "data", message()));
         }
-        if let Some(name) = store.keys().find(|name| taken(name) || filebench.contains_key(*name)) {
-            return Err(wrong("store", name, "records", message()));
+        if let Some(name) = store.keys().find(|&name| fio.contains_key(name) || filebench.contains_key(name)) {
+            return Err(wrong("store", name, "data", message()));
         }
-        for (name, section) in overwrites {
-            let load = section.load();
-            if load.pages == 0 {
-                let message = format!("{} pages are more than the load has; give less", load.unit_pages);
-                return Err(wrong("overwrites", name, "unit_pages", message));
-            }
-            self.fits("overwrites", name, load.pages)?;
+        let one = |kind, name, skew: f64| {
+            let message = || "Zipf's law is not drawn with 1; give 0.999 or 1.001".to_owned();
+            if skew == 1.0 { Err(wrong(kind, name, "skew", message())) } else { Ok(()) }
+        };
+        for (name, section) in fio {
+            one("fio", name, section.skew)?;
         }
-        for (name, section) in tree {
-            if overwrites.contains_key(name) {
-                let message = format!("[cvss.overwrites.{name}] has the name, too; give another one");
-                return Err(wrong("tree", name, "data", message));
-            }
-            self.fits("tree", name, section.load().pages())?;
-        }
-        Ok(())
-    }
-
-    fn fits(&self, kind: &str, name: &str, pages: u32) -> Result<(), ScenarioError> {
-        for (file_system, section) in &self.cvss.file_system {
-            let room = LOGICAL_PAGES.saturating_sub(FileSystem::kept(&section.config()));
-            if pages > room {
-                let message = format!(
-                    "the load stores up to {pages} MiB at once, and [cvss.file_system.{file_system}] has room for {room} \
-                     MiB; give less"
-                );
-                return Err(wrong(kind, name, "data", message));
+        for (name, section) in store {
+            one("store", name, section.skew)?;
+            if section.gets + section.changes > 1.0 {
+                let message = "with gets it is more than all requests; give less".to_owned();
+                return Err(wrong("store", name, "changes", message));
             }
         }
         Ok(())
@@ -335,20 +251,6 @@ impl CvssScenario {
         HostConfig { memory_bytes: memory.map_or(0, |memory| memory.0.get()), dirty_share, request_us }
     }
 
-    /// Model pages between two samples, at least one.
-    pub(super) fn sample_pages(&self) -> u64 {
-        self.cvss.sample.0.get() / PAGE_BYTES
-    }
-
-    /// A set of causes by its name.
-    ///
-    /// Errors: a name that is not there.
-    pub(super) fn file_system(&self, name: &str) -> Result<FileSystemConfig, ScenarioError> {
-        let section = self.cvss.file_system.get(name);
-        let none = || ScenarioError::value("cvss.file_system", format!("there is no [cvss.file_system.{name}]"));
-        section.map(FileSystemSection::config).ok_or_else(none)
-    }
-
     /// A load of filebench, if that is its name.
     pub(super) fn filebench(&self, name: &str) -> Option<FilebenchLoad> {
         self.cvss.filebench.get(name).map(FilebenchSection::load)
@@ -356,23 +258,18 @@ impl CvssScenario {
 
     /// A load of a store, if that is its name.
     pub(super) fn store(&self, name: &str) -> Option<StoreLoad> {
-        self.cvss.store.get(name).map(|section| StoreLoad {
-            mix: section.clients.0,
-            records: section.records.into(),
-            run: SimSpan::from_ms(section.run_ms.into()),
-            every_pages: section.every.0.get() / PAGE_BYTES,
-        })
+        self.cvss.store.get(name).map(StoreSection::load)
     }
 
-    /// A load by its name.
+    /// A load of fio.
     ///
     /// Errors: a name that is not there.
-    pub(super) fn load(&self, name: &str) -> Result<Load, ScenarioError> {
-        let CvssSection { overwrites, tree, .. } = &self.cvss;
-        let pages = overwrites.get(name).map(|section| Load::Pages(section.load()));
-        let none =
-            || ScenarioError::value("cvss", format!("there is no [cvss.overwrites.{name}] and no [cvss.tree.{name}]"));
-        pages.or_else(|| Some(Load::Tree(tree.get(name)?.load()))).ok_or_else(none)
+    pub(super) fn fio(&self, name: &str) -> Result<FioLoad, ScenarioError> {
+        let none = || {
+            let message = format!("there is no [cvss.fio.{name}], [cvss.filebench.{name}] or [cvss.store.{name}]");
+            ScenarioError::value("cvss", message)
+        };
+        self.cvss.fio.get(name).map(FioSection::load).ok_or_else(none)
     }
 }
 

@@ -1,30 +1,18 @@
-//! Numbers of lives under trees: YCSB on CVFS; the traces above a model of a file system that wastes the drive's space, and
-//! which of its causes they need.
+//! Numbers of lives under stores: YCSB and the traces.
 
-use super::numbers::{CVFS, mean, number, pairs};
+use super::numbers::{IN_PLACE, mean, number, pairs};
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, run};
-use crate::cvss::Design::{self, Artifact, Traditional};
+use crate::cvss::Design::{Artifact, Traditional};
+use crate::cvss::{Below, DiscardRule};
 use flashyard_describe::reproduce::percent_above;
 use flashyard_report::{CapacityRecord, CapacitySample};
 
-/// All causes at once: free space lies scattered, and discards never come. Source: [D] sheet cvss §8.4, the traditional
-/// drive must waste its writes.
-const ALL: &str = "scattered-idle";
-
-/// As above, under forced discards, which the source's file system issues above the capacity-variant drive.
-/// Source: [P] sheet cvss §3.3.
-const FORCED: &str = "scattered-forced";
-
-/// Sets of causes, each of one step more, and what they are called in ids.
-const CAUSES: [&str; 5] = ["in-place", "log", "log-idle", "scattered-limited", ALL];
-
-/// The loads that the source averages lifetimes over: stores on CVFS.
+/// Loads that the source averages lifetimes over.
 const STORES: [&str; 2] = ["store-a", "store-f"];
 
 /// The eight traces.
-const TRACES: [&str; 8] =
-    ["twitter-1", "twitter-2", "twitter-3", "twitter-4", "twitter-5", "twitter-6", "twitter-7", "trace38"];
+const TRACES: [&str; 8] = ["trace12", "trace15", "trace23", "trace32", "trace38", "trace40", "trace41", "trace48"];
 
 pub(super) fn numbers() -> Vec<CapacityNumber> {
     let mut numbers = traces();
@@ -35,7 +23,7 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
 
 /// Rows 12 and 13, and what row 1 and 2 make of them.
 fn traces() -> Vec<CapacityNumber> {
-    let of = |design| TRACES.map(|load| run(design, causes(design), load)).to_vec();
+    let of = |design| TRACES.map(|load| run(design, load)).to_vec();
     let both = || [of(Artifact), of(Traditional)].concat();
     let mut numbers = Vec::new();
     for id in ["performance-least", "twitter-least"] {
@@ -45,7 +33,7 @@ fn traces() -> Vec<CapacityNumber> {
         numbers.push(number(id, both(), |lives| gains(lives).fold(f64::NEG_INFINITY, f64::max)));
     }
     numbers.push(number("twitter-mean", both(), |lives| mean(gains(lives))));
-    let one = [Artifact, Traditional].map(|design| run(design, causes(design), "trace38"));
+    let one = [Artifact, Traditional].map(|design| run(design, "trace38"));
     numbers.push(number("twitter-trace38", one, |lives| mean(gains(lives))));
     numbers.push(number("twitter-amplification-trss", of(Traditional), |lives| {
         lives.iter().map(|life| life.amplification).fold(0.0, f64::max)
@@ -69,7 +57,7 @@ fn latencies() -> Vec<CapacityNumber> {
     let mut numbers = Vec::new();
     for (letter, load) in [("a", STORES[0]), ("f", STORES[1])] {
         for percent in [4, 6] {
-            let runs = [at(percent, CVFS, load), run(Traditional, CVFS, load)];
+            let runs = [at(percent, load), run(Traditional, load)];
             let id = format!("p99-ycsb-{letter}-{percent}");
             numbers.push(number(&id, runs, latency));
             if (letter, percent) == ("f", 4) {
@@ -86,15 +74,14 @@ fn latency(lives: &[&CapacityRecord]) -> f64 {
     percent_above(mean(lives[0].ratios(lives[1], tail).into_iter()), 1.0)
 }
 
-/// Row 20 on CVFS, and row 20 under sets of causes in place of it.
+/// Row 20, and what it would be with other file systems below: controls.
 fn lifetimes() -> Vec<CapacityNumber> {
-    let runs = |percent, causes| [at(percent, causes, "ycsb-a"), run(Traditional, causes, "ycsb-a")];
     let ratio =
         |lives: &[&CapacityRecord]| mean(pairs(lives).map(|(ours, theirs)| ours.written_bytes / theirs.written_bytes));
     // The source averages both loads.
     let both = |percent| {
-        let ours = STORES.map(|load| at(percent, CVFS, load));
-        [ours, STORES.map(|load| run(Traditional, CVFS, load))].concat()
+        let ours = STORES.map(|load| at(percent, load));
+        [ours, STORES.map(|load| run(Traditional, load))].concat()
     };
     let mut numbers = vec![
         number("until-death-6", both(6), ratio),
@@ -102,27 +89,19 @@ fn lifetimes() -> Vec<CapacityNumber> {
         number("lifetime-most", both(6), ratio),
         number("lifetime-least", both(4), ratio),
         number("summary-lifetime", both(6), ratio),
-        number("until-death-ratio", [4, 6].map(|percent| STORES.map(|load| at(percent, CVFS, load))).concat(), ratio),
+        number("until-death-ratio", [4, 6].map(|percent| STORES.map(|load| at(percent, load))).concat(), ratio),
     ];
-    for causes in CAUSES {
-        let id = format!("until-death-6-{causes}");
-        numbers.push(number(&id, runs(6, causes), ratio));
-        let given_back = [CvssRun { gives_back: true, ..at(6, causes, "ycsb-a") }, run(Traditional, causes, "ycsb-a")];
-        if [ALL, "scattered-limited"].contains(&causes) {
-            numbers.push(number(&format!("until-death-6-{causes}-given-back"), given_back, ratio));
-        }
-        let id = format!("amplification-trss-{causes}");
-        numbers.push(number(&id, [run(Traditional, causes, "ycsb-a")], |lives| lives[0].amplification));
+    let discards = |discards| Below { discards, ..Below::PUBLISHED };
+    for (name, below) in
+        [("forced", discards(DiscardRule::Forced)), ("never", discards(DiscardRule::Never)), ("in-place", IN_PLACE)]
+    {
+        let lives = [at(6, "store-a"), run(Traditional, "store-a")].map(|life| CvssRun { below, ..life });
+        numbers.push(number(&format!("until-death-6-{name}"), lives, ratio));
     }
     numbers
 }
 
-/// Causes under which a drive is measured.
-fn causes(design: Design) -> &'static str {
-    if design.is_variable() { FORCED } else { ALL }
-}
-
 /// The artifact's policy with retirement at a raw bit error rate in percent.
-fn at(percent: u32, causes: &'static str, load: &'static str) -> CvssRun {
-    CvssRun { rate_percent: Some(percent), ..run(Artifact, causes, load) }
+fn at(percent: u32, load: &'static str) -> CvssRun {
+    CvssRun { rate_percent: Some(percent), ..run(Artifact, load) }
 }

@@ -1,37 +1,9 @@
-//! Parameters of a lifetime.
+//! Why a lifetime cannot be simulated.
 
-use super::design::DeviceConfig;
-use super::file_system::FileSystemConfig;
-use super::host::HostConfig;
-use super::load::{Load, Separation};
 use flashyard_applications::FilesError;
 use flashyard_cvfs::FsError;
-use flashyard_ftl::{FtlConfigError, RemapError};
+use flashyard_ftl::FtlConfigError;
 use flashyard_nand::WearModelError;
-
-/// Parameters of one lifetime.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CvssConfig {
-    /// The drive.
-    pub device: DeviceConfig,
-    /// The host.
-    pub host: HostConfig,
-    /// The file system above it.
-    pub file_system: FileSystemConfig,
-    /// Which data goes apart.
-    pub separation: Separation,
-    /// The work.
-    pub load: Load,
-    /// Pages that the host writes between two samples, at least 1.
-    pub sample_pages: u64,
-    /// Physical pages below which the user wants the drive degraded. Source: [P] sheet cvss §3.7; none by default there.
-    pub watermark_pages: Option<u32>,
-    /// The user gives unused capacity back at once: a variable drive's file system shrinks to this many times its use
-    /// as soon as the load is stored. [A] above 1
-    pub give_back_to: Option<f64>,
-    /// Seed of the load.
-    pub seed: u64,
-}
 
 /// Why a lifetime cannot be simulated.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +36,7 @@ pub enum CvssError {
     },
     /// Nothing reaches the drive.
     #[error(
-        "the host's page cache takes in all writes of the load, and no page is written to the drive; give less memory to the host, or a load of more data"
+        "the host's memory takes in all writes of the load, and no page is written to the drive; give less memory to the host, a load of more data, or less skew"
     )]
     Absorbed,
     /// The file system failed where it must not.
@@ -76,7 +48,4 @@ pub enum CvssError {
     /// A store has lost something.
     #[error("the store does not find what it wrote: key or file {0}")]
     Store(u64),
-    /// The drive refused a remap that the file system asked for.
-    #[error("remapping failed: {0}")]
-    Remap(#[from] RemapError),
 }
