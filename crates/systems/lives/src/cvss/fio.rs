@@ -16,8 +16,9 @@ use super::design::{DeviceConfig, PAGE_BYTES};
 use super::error::CvssError;
 use super::figures::CvssFigures;
 use super::host::{HostConfig, PageCache};
-use super::mounted::{Below, Caching, Discarding, LOOK_PAGES, Mounted, ROUND, SMALLER, Stop, Work};
+use super::mounted::{Below, Caching, Discarding, LOOK_PAGES, Mounted, ROUND, SMALLER, Work};
 use super::passes::{Passes, Request};
+use super::stop::Stop;
 use flashyard_applications::Files;
 use flashyard_cvfs::BLOCK_BYTES;
 use flashyard_units::SimSpan;
@@ -94,7 +95,7 @@ impl FioLife {
             return Err(CvssError::Range { name: "pages", value: f64::from(load.pages), range });
         }
         let small = HostConfig { memory_bytes: host.memory_bytes / SMALLER, ..host };
-        // What is on its way to the drive may be as much as what is dirty: Linux lets its writers wait at twice the share from
+        // As much may be on its way to the drive as may be dirty: Linux lets its writers wait at twice the share from
         // which on it writes back.
         let under_way = (small.memory_bytes as f64 * host.dirty_share) as usize / BLOCK_BYTES;
         let caching = Caching { cached: 0, dirty: HELD_PAGES, under_way: under_way.max(HELD_PAGES) };

@@ -32,6 +32,7 @@ mod mounted;
 mod mounted_files;
 mod passes;
 mod read_hot;
+mod stop;
 mod store;
 mod times;
 

@@ -13,9 +13,10 @@ use super::host::HostConfig;
 use super::manager::{Answer, Capacities, Manager};
 use super::mounted_files::{DiscardRule, MountedFiles, Placement};
 use super::read_hot;
+use super::stop::Stop;
 use super::times::{DIES, PROGRAM_NS, Timing};
 use flashyard_applications::{CvfsFiles, FilesError, InPlaceConfig, InPlaceFiles};
-use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, FsError};
+use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format};
 use flashyard_ftl::{Ftl, FtlCounters};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
@@ -37,36 +38,6 @@ const AMPLIFICATION_MAX: u64 = 20;
 
 /// Pages written before amplification is looked at. [A] once the drive's capacity
 const AMPLIFICATION_OVER: u64 = RAW_PAGES as u64;
-
-/// Why a life has no next step.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// The drive or the file system has died.
-    Death(&'static str),
-    Error(CvssError),
-}
-
-impl From<FsError> for Stop {
-    fn from(error: FsError) -> Self {
-        match error {
-            FsError::NoSpace => Self::Death("file system full"),
-            FsError::Device(_) | FsError::Frozen => Self::Death("no room"),
-            other => Self::Error(CvssError::FileSystem(other)),
-        }
-    }
-}
-
-impl Stop {
-    /// A file operation on a drive failed: the end of a life, or an error.
-    pub(super) fn of(error: FilesError, drive: &TimedDrive) -> Self {
-        match error {
-            FilesError::NoSpace => Self::Death("file system full"),
-            // CVFS freezes after a failed write, and the drive fails writes when it is worn out.
-            FilesError::Failed(_) if drive.is_worn_out() => Self::Death("no room"),
-            other => Self::Error(CvssError::Program(other)),
-        }
-    }
-}
 
 /// The file system between programs and drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

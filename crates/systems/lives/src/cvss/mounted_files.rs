@@ -1,7 +1,7 @@
 //! The file system of a life, and what its manager asks of it.
 
 use super::drive::TimedDrive;
-use super::mounted::Stop;
+use super::stop::Stop;
 use flashyard_applications::{CvfsFiles, Files, FilesError, InPlaceFiles};
 use flashyard_cvfs::{FsError, Method, blocks_of_file};
 use flashyard_units::{Named, SimTime};
