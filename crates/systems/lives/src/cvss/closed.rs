@@ -23,54 +23,6 @@ pub fn ideal_focusing_bytes(raw_bytes: f64, data_bytes: f64, over_provisioning: 
     f64::from(erases) * (raw_bytes - (1.0 + over_provisioning) * data_bytes).max(0.0)
 }
 
-/// Costs of a file system's shrinking. Source: [A] where not said otherwise.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ShrinkCosts {
-    /// Pages of 4 KiB that are in the way. Source: [P] sheet §3.1, 0.5 GiB.
-    pub pages: u64,
-    /// Pages of one run, which one command remaps.
-    pub run_pages: u64,
-    /// A command of the file system, submitted and waited for, in microseconds.
-    pub command_us: f64,
-    /// Pointers of one page, rewritten in the file system's nodes, in microseconds.
-    pub pointer_us: f64,
-    /// Reading a page by itself, in microseconds. Source: [P] sheet §4.
-    pub read_us: f64,
-    /// Writing a page by itself, in microseconds. Source: [P] sheet §4.
-    pub program_us: f64,
-    /// Pages of a copy that are under way at once: a copying file system waits for each run.
-    pub copies_at_once: f64,
-}
-
-impl Default for ShrinkCosts {
-    fn default() -> Self {
-        Self {
-            pages: (1 << 29) / 4096,
-            run_pages: 16,
-            command_us: 20.0,
-            pointer_us: 1.0,
-            read_us: 50.0,
-            program_us: 500.0,
-            copies_at_once: 16.0,
-        }
-    }
-}
-
-impl ShrinkCosts {
-    /// Seconds by remapping: a command a run, and the pointers.
-    pub fn remap_s(&self) -> f64 {
-        let commands = self.pages.div_ceil(self.run_pages) as f64;
-        1e-6 * (commands * self.command_us + self.pages as f64 * self.pointer_us)
-    }
-
-    /// Seconds by relocation: two commands a run, the pointers, and the flash.
-    pub fn relocate_s(&self) -> f64 {
-        let commands = 2.0 * self.pages.div_ceil(self.run_pages) as f64;
-        let flash = self.pages as f64 * (self.read_us + self.program_us) / self.copies_at_once;
-        1e-6 * (commands * self.command_us + self.pages as f64 * self.pointer_us + flash)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,11 +40,5 @@ mod tests {
         assert!((bound(38e9, 290) - 28.03).abs() < 0.01, "{}", bound(38e9, 290));
         assert!((bound(38e9, 267) - 25.8).abs() < 0.05 && (bound(90e9, 290) - 11.8).abs() < 0.05);
         assert_eq!(bound(130e9, 290), 0.0);
-    }
-
-    #[test]
-    fn remapping_is_ten_times_as_fast_as_relocation() {
-        let costs = ShrinkCosts::default();
-        assert!(costs.relocate_s() > 10.0 * costs.remap_s(), "{costs:?}");
     }
 }

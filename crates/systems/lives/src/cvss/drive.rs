@@ -194,6 +194,12 @@ impl TimedDrive {
         &mut self.ftl
     }
 
+    /// Commands that the drive was given.
+    pub(super) fn commands(&self) -> u64 {
+        let traffic = &self.data.traffic;
+        traffic.reads + traffic.writes + traffic.flushes + traffic.trims + traffic.remaps
+    }
+
     /// The caller's time, in nanoseconds.
     pub(super) fn now_ns(&self) -> u64 {
         self.now_ns

@@ -1,6 +1,6 @@
 //! The capacity-variant storage study: lives of drives with a file system and programs above them.
 //!
-//! Numbers by subject: `closed` (arithmetic), `numbers` (fio and filebench), `stores` (YCSB and traces). The scenario has
+//! Numbers by subject: `closed` (arithmetic and shrinking), `numbers` (fio and filebench), `stores` (YCSB and traces). The scenario has
 //! loads by name (`section`).
 
 mod charts;
@@ -77,7 +77,7 @@ fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun
     let text = include_str!("../../../../../../scenarios/cvss/scenario.toml");
     let base = CvssScenario::of(&LANGUAGE.resolve(text, "scenarios/cvss/scenario.toml", &[], files)?.scenario)?;
     let expectations = include_str!("../../../../../../scenarios/cvss/expected.toml");
-    let mut numbers = closed::numbers();
+    let mut numbers = closed::numbers(&base);
     numbers.extend(numbers::numbers());
     numbers.extend(stores::numbers());
     Ok(NamedStudy::new(base, files, expectations, numbers, ids)?.with_charts(charts::sections))
