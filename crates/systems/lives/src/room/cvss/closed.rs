@@ -1,25 +1,29 @@
-//! Numbers without lives: arithmetic, and the time of giving capacity back.
+//! Numbers that are arithmetic, and times of giving capacity back.
 
-use super::runs::{CapacityNumber, run};
-use super::section::CvssScenario;
-use crate::cvss::{Design, shrink_seconds};
-use flashyard_cvfs::Method;
+use super::runs::{CapacityNumber, CvssRun, run};
+use crate::cvss::Design;
 use flashyard_describe::reproduce::Number;
+use flashyard_report::CapacityRecord;
 
 /// Loss of a real drive's throughput for each petabyte, in percent, and petabytes. Source: [P] sheet cvss §7, row 3.
 const LOSS_PER_PB: [(&str, f64); 2] = [("real-loss-random", 4.2), ("real-loss-sequential", 4.3)];
 /// Source: [P] the same.
 const PETABYTES: f64 = 9.0;
 
-pub(super) fn numbers(base: &CvssScenario) -> Vec<CapacityNumber> {
-    let (device, seed) = (run(Design::Artifact, "").device(base), base.seed);
-    let seconds = move |method| shrink_seconds(device, method, seed).unwrap_or(f64::NAN);
+pub(super) fn numbers() -> Vec<CapacityNumber> {
+    let [remap, relocate, holes] =
+        ["shrink-remap", "shrink-relocate", "shrink-holes"].map(|work| run(Design::Artifact, work));
     let mut numbers = vec![
-        Number::of("shrink-remap", [], move |_| seconds(Method::Remap)),
-        Number::of("shrink-relocation", [], move |_| seconds(Method::Relocate)),
-        Number::of("shrink-ratio", [], move |_| seconds(Method::Relocate) / seconds(Method::Remap)),
-        Number::of("shrink-holes", [], move |_| seconds(Method::Holes)),
+        Number::of("shrink-remap", [remap], |runs: &[&CapacityRecord]| seconds(runs[0])),
+        Number::of("shrink-relocation", [relocate], |runs: &[&CapacityRecord]| seconds(runs[0])),
+        Number::of("shrink-ratio", [relocate, remap], |runs: &[&CapacityRecord]| seconds(runs[0]) / seconds(runs[1])),
+        Number::of("shrink-holes", [holes], |runs: &[&CapacityRecord]| seconds(runs[0])),
     ];
-    numbers.extend(LOSS_PER_PB.map(|(id, loss)| Number::of(id, [], move |_| loss * PETABYTES)));
+    numbers.extend(LOSS_PER_PB.map(|(id, loss)| Number::of(id, [] as [CvssRun; 0], move |_| loss * PETABYTES)));
     numbers
+}
+
+/// Seconds of the one operation of a run that gives capacity back.
+fn seconds(run: &CapacityRecord) -> f64 {
+    run.samples[0].operation_mean_us / 1e6
 }

@@ -77,7 +77,7 @@ fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<CvssRun
     let text = include_str!("../../../../../../scenarios/cvss/scenario.toml");
     let base = CvssScenario::of(&LANGUAGE.resolve(text, "scenarios/cvss/scenario.toml", &[], files)?.scenario)?;
     let expectations = include_str!("../../../../../../scenarios/cvss/expected.toml");
-    let mut numbers = closed::numbers(&base);
+    let mut numbers = closed::numbers();
     numbers.extend(numbers::numbers());
     numbers.extend(stores::numbers());
     Ok(NamedStudy::new(base, files, expectations, numbers, ids)?.with_charts(charts::sections))

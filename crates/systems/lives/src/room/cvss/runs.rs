@@ -3,8 +3,9 @@
 use super::section::CvssScenario;
 use crate::cvss::{
     Below, CvssFigures, CvssSample, Design, DeviceConfig, DiscardRule, FilebenchConfig, FilebenchLife, FioConfig,
-    FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife,
+    FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife, Timing, shrink_seconds,
 };
+use flashyard_cvfs::Method;
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::reproduce::{NamedRun, Number};
@@ -34,9 +35,13 @@ pub(crate) struct CvssRun {
     pub(super) is_required: bool,
     /// The file system below the work.
     pub(super) below: Below,
-    /// Work, by its name in the scenario.
+    /// Work, by its name in the scenario, or a way of giving capacity back.
     pub(super) load: &'static str,
 }
+
+/// Work that is no life: a GiB of an aged file system is given back once.
+const SHRINKING: [(&str, Method); 3] =
+    [("shrink-remap", Method::Remap), ("shrink-relocate", Method::Relocate), ("shrink-holes", Method::Holes)];
 
 /// A life of a design as it is published.
 pub(super) const fn run(design: Design, load: &'static str) -> CvssRun {
@@ -129,7 +134,9 @@ impl NamedRun for CvssRun {
             go_on
         };
         let (device, host, below, seed) = (self.device(base), base.host(), self.below, base.seed);
-        let figures = if let Some(load) = base.filebench(self.load) {
+        let figures = if let Some(&(_, method)) = SHRINKING.iter().find(|(name, _)| *name == self.load) {
+            shrink_seconds(device, method, seed).map(once)
+        } else if let Some(load) = base.filebench(self.load) {
             let config = FilebenchConfig { device, host, below, load, seed };
             FilebenchLife::new(config).and_then(|mut life| life.live(&mut watch))
         } else if let Some(load) = base.store(self.load) {
@@ -146,6 +153,12 @@ impl NamedRun for CvssRun {
     fn table(records: &[CapacityRecord]) -> String {
         flashyard_report::capacity_table(records)
     }
+}
+
+/// Figures of a drive that did one operation.
+fn once(seconds: f64) -> CvssFigures {
+    let timing = Timing { operation_mean_us: 1e6 * seconds, ..Timing::default() };
+    CvssFigures { samples: vec![CvssSample { timing, ..CvssSample::default() }], ..CvssFigures::default() }
 }
 
 fn record(name: String, figures: &CvssFigures) -> CapacityRecord {
