@@ -145,8 +145,7 @@ impl Mounted {
                 if pages > LOGICAL_PAGES {
                     return Err(CvssError::Load { load: pages, drive: LOGICAL_PAGES, kept: 0 });
                 }
-                let discards = below.discards != DiscardRule::Never;
-                let config = InPlaceConfig { discards, dirty_pages_max: caching.dirty };
+                let config = InPlaceConfig { discards: true, dirty_pages_max: caching.dirty };
                 MountedFiles::InPlace(InPlaceFiles::new(drive, config))
             }
         };
@@ -350,7 +349,6 @@ fn discards(design: Design, rule: DiscardRule, discarding: Discarding) -> (Disca
     let least = |blocks: u32| (blocks / smaller_files).max(1);
     let forced = DiscardPolicy::Aggressive { interval: round, rest: round };
     match rule {
-        DiscardRule::Never => (DiscardPolicy::Never, 1),
         DiscardRule::Published if !design.is_variable() => (DiscardPolicy::IDLE_ONLY, least(16)),
         DiscardRule::Forced | DiscardRule::Published => (forced, least(8)),
     }

@@ -26,25 +26,22 @@ impl Named for Placement {
     }
 }
 
-/// When the drive hears that data is no longer needed. A file system in place tells at once unless it never does.
+/// When the drive hears that data is no longer needed. A file system in place tells at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscardRule {
     /// Forced above a variable drive, and when idle above another one. Source: [P] sheet cvss §3.3 and §5.5.2.
     Published,
     /// Forced above every drive: a control.
     Forced,
-    /// Never: a control.
-    Never,
 }
 
 impl Named for DiscardRule {
-    const ALL: &'static [Self] = &[Self::Published, Self::Forced, Self::Never];
+    const ALL: &'static [Self] = &[Self::Published, Self::Forced];
 
     fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
             Self::Forced => "forced",
-            Self::Never => "never",
         }
     }
 }
