@@ -1,0 +1,53 @@
+//! Exchanges of chunks between fast and slow drives: the moves of paRAID. Source: sheet paraid §3.4.
+//!
+//! A hot chunk on a slow drive changes places with a cold one on a fast drive, where no stripe would have two chunks on one drive. One
+//! thread does so on drives without work, the hottest chunk first; a host that overwrites a hot chunk does so on the way, and saves
+//! the copy of that chunk. Parity is the same after it, since no stripe's content changes.
+
+use crate::config::ArrayConfig;
+use flashyard_array::learned::{Chunk, Place};
+use flashyard_array::placement::{Bin, Profile};
+use flashyard_kernel::Slab;
+
+/// Places of fast drives that one search for a cold chunk looks at. Source: \[A\].
+pub(crate) const LOOKS: usize = 64;
+/// Hot chunks that the thread tries before it waits. Source: \[A\].
+pub(crate) const TRIES: usize = 16;
+/// Hot chunks that are listed after an interval. Source: \[A\].
+pub(crate) const LISTED: usize = 65_536;
+
+/// Two chunks that change places.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Exchange {
+    pub(crate) hot: Chunk,
+    pub(crate) cold: Chunk,
+    /// What keeps writes off the stripe of the cold chunk, and off that of the hot one where no write has it.
+    pub(crate) ops: [u32; 2],
+}
+
+/// The profiler, and exchanges under way.
+#[derive(Debug)]
+pub(crate) struct Exchanges {
+    pub(crate) profile: Profile,
+    pub(crate) hot: Option<Bin>,
+    pub(crate) fast: Vec<bool>,
+    /// Hot chunks on slow drives, the hottest last.
+    pub(crate) listed: Vec<Chunk>,
+    /// The place of a fast drive at which the next search begins.
+    pub(crate) cursor: Place,
+    pub(crate) under_way: Slab<Exchange>,
+}
+
+impl Exchanges {
+    pub(crate) fn new(config: &ArrayConfig, stripes: usize) -> Self {
+        let fastest = config.drives.iter().max_by_key(|drive| drive.read_rate.get());
+        Self {
+            profile: Profile::new(stripes * config.width, config.moves.sample),
+            hot: None,
+            fast: config.drives.iter().map(|drive| fastest.is_none_or(|fastest| drive.is_fast(fastest))).collect(),
+            listed: Vec::new(),
+            cursor: Place { drive: 0, chunk: 0 },
+            under_way: Slab::default(),
+        }
+    }
+}
