@@ -46,6 +46,7 @@ pub(super) struct ParaidSection {
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) scale: u32,
     /// The number of a drive that is gone, counted from 0.
+    #[schemars(range(min = 0, max = 254))]
     failed: Option<u32>,
     /// Share of a log's stripes beyond its data.
     #[schemars(range(min = 0.02, max = 0.9))]
