@@ -6,7 +6,7 @@
 
 use crate::config::ArrayConfig;
 use flashyard_array::learned::{Chunk, Place};
-use flashyard_array::placement::{Bin, Profile};
+use flashyard_array::placement::Bin;
 use flashyard_kernel::Slab;
 
 /// Places of fast drives that one search for a cold chunk looks at. Source: \[A\].
@@ -21,14 +21,13 @@ pub(crate) const LISTED: usize = 65_536;
 pub(crate) struct Exchange {
     pub(crate) hot: Chunk,
     pub(crate) cold: Chunk,
-    /// What keeps writes off the stripe of the cold chunk, and off that of the hot one where no write has it.
+    /// Operations that keep writes off the stripe of the cold chunk, and off that of the hot one where no write has it.
     pub(crate) ops: [u32; 2],
 }
 
-/// The profiler, and exchanges under way.
+/// Hot chunks, and exchanges under way.
 #[derive(Debug)]
 pub(crate) struct Exchanges {
-    pub(crate) profile: Profile,
     pub(crate) hot: Option<Bin>,
     pub(crate) fast: Vec<bool>,
     /// Hot chunks on slow drives, the hottest last.
@@ -39,10 +38,9 @@ pub(crate) struct Exchanges {
 }
 
 impl Exchanges {
-    pub(crate) fn new(config: &ArrayConfig, stripes: usize) -> Self {
+    pub(crate) fn new(config: &ArrayConfig) -> Self {
         let fastest = config.drives.iter().max_by_key(|drive| drive.read_rate.get());
         Self {
-            profile: Profile::new(stripes * config.width, config.moves.sample),
             hot: None,
             fast: config.drives.iter().map(|drive| fastest.is_none_or(|fastest| drive.is_fast(fastest))).collect(),
             listed: Vec::new(),

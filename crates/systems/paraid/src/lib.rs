@@ -3,9 +3,9 @@
 //! What it models: drives as servers of published rates behind one trait ([`Member`]); stripes with one or two parities over them, laid
 //! out by hand, fastest first, by Latin squares, or in groups of slots ([`Design`]); writes by Linux MD's threads or by threads of
 //! their own, with parity from old parity or from the other chunks; replicas first and parity later; logs with garbage collection;
-//! hot chunks that change places with cold ones; what drives and memory emit ([`carbon`]).
+//! hot chunks that change places with cold ones.
 //!
-//! The path of a request: `world` takes it for a worker → `path` splits it into stripes and chunks → `places` says where these lie →
+//! The path of a request: `world` takes it for a worker → `reads` and `stripes` split it into stripes and chunks → `places` says where these lie →
 //! `member` carries commands out → the worker hears of the last one and takes the next request.
 //!
 //! Invariants: commands reach a drive in the order of their times; a stripe is written by one operation at a time; no stripe has two
@@ -14,7 +14,7 @@
 //! What it does not model: data, caches of reads, drives' own garbage collection, cores that are busy (the source has 32 for 8 workers),
 //! journals.
 
-pub mod carbon;
+mod base;
 mod config;
 mod exchange;
 mod fusion;
@@ -23,19 +23,20 @@ mod log;
 mod log_path;
 mod member;
 mod moves;
-mod path;
 mod places;
-mod replicas;
+mod reads;
 pub mod room;
 mod stripe;
+mod stripes;
 #[cfg(test)]
 mod tests;
 mod world;
 
+pub use base::Counters;
 pub use config::{
     ArrayConfig, ArrayRunError, BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES, Design, FusionConfig, MovesConfig,
     SoftwareConfig, WIDTH_MAX,
 };
 pub use latin::Latin;
 pub use member::{Member, MemberCounters, RateConfig, RateMember};
-pub use world::{Array, ArrayFigures, Counters, Window};
+pub use world::{Array, ArrayFigures, Window};

@@ -37,7 +37,7 @@ pub(crate) struct Group {
     first: u32,
     end: u32,
     pub(crate) free: VecDeque<u32>,
-    /// What hosts write, and what collection moves.
+    /// The stripe of hosts, and that of collection.
     open: [Option<Open>; 2],
     pub(crate) victim: Option<u32>,
 }

@@ -13,7 +13,7 @@ pub trait Member {
     /// Work that lies before it.
     fn backlog(&self, now: SimTime) -> SimSpan;
 
-    /// What it has done.
+    /// Its work so far.
     fn counters(&self) -> MemberCounters;
 }
 

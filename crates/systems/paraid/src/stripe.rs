@@ -5,7 +5,7 @@ use crate::config::{CHUNK_BLOCKS, WIDTH_MAX};
 /// No number.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What a stripe is occupied with.
+/// The occupation of a stripe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// Writes of requests.

@@ -1,60 +1,16 @@
-//! An array under requests: its state and its events.
+//! An array under requests: workers, the measured time, figures.
 
+use crate::base::{Base, Counters, Event, Request};
 use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design};
-use crate::exchange::Exchanges;
-use crate::fusion::Fusion;
 use crate::log::Log;
 use crate::member::{Member, MemberCounters, RateMember};
 use crate::places::Places;
-use crate::stripe::{NONE, Part, StripeOp};
+use crate::stripes::Stripes;
+use flashyard_array::placement::Profile;
 use flashyard_kernel::{FreeRun, Runner, Slab};
 use flashyard_measure::Source;
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
-
-/// What comes later.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Event {
-    /// The software takes a request up.
-    Start(u32),
-    /// A request is complete.
-    Answer(u32),
-    /// A stripe's first commands go out.
-    Begun(u32),
-    /// What it reads is there.
-    Read(u32),
-    /// Its parity is there.
-    Combined(u32),
-    /// What it writes is on drives.
-    Written(u32),
-    /// Its software is done with it.
-    Ended(u32),
-    /// The profiler's interval is over.
-    Interval,
-    /// The thread of moves looks for idle drives.
-    Look,
-    /// Both chunks of a move are read.
-    MoveRead(u32),
-    /// Both are written.
-    Moved(u32),
-    /// What is valid of a victim of a group is read.
-    VictimRead(u8),
-    /// It is written elsewhere.
-    Collected(u8),
-    /// Figures count from here.
-    Measure,
-}
-
-/// A request of a worker.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Request {
-    pub(crate) issued: SimTime,
-    pub(crate) offset: u64,
-    pub(crate) len: u32,
-    pub(crate) is_write: bool,
-    /// Writes of stripes that are not done.
-    pub(crate) left: u32,
-}
 
 /// Requests that count.
 #[derive(Clone, Debug, Default)]
@@ -67,46 +23,11 @@ pub struct Window {
     pub latency: LatencyHistogram,
 }
 
-/// What software did in all of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Writes of stripes, by full ones, from old parity, from the other chunks, without parity, replicated.
-    pub ways: [u64; 5],
-    /// Requests that joined a write of their stripe.
-    pub joined: u64,
-    /// Parities that were known.
-    pub parity_hits: u64,
-    /// Chunks that were exchanged, by moves and by writes.
-    pub exchanged: [u64; 2],
-    /// Stripes of which FusionRAID made parity.
-    pub converted: u64,
-    /// Writes that went elsewhere because of a spike.
-    pub redirected: u64,
-    /// Stripes that a log collected, and blocks that it moved.
-    pub collected: [u64; 2],
-    /// Requests issued, and completed.
-    pub requests: [u64; 2],
-}
-
 /// An array.
 pub struct Array {
-    pub(crate) config: ArrayConfig,
-    pub(crate) places: Places,
-    pub(crate) drives: Vec<RateMember>,
-    pub(crate) runner: Runner<Event>,
-    pub(crate) requests: Slab<Request>,
-    pub(crate) ops: Slab<StripeOp>,
-    pub(crate) parts: Slab<Part>,
-    /// By stripe: what occupies it.
-    pub(crate) active: Vec<u32>,
-    /// When the thread of each of MD's arrays is free.
-    pub(crate) daemons: Vec<SimTime>,
-    /// Stripes whose parity is known, by their remainder.
-    pub(crate) parity_cache: Vec<u32>,
-    pub(crate) exchanges: Option<Exchanges>,
-    pub(crate) fusion: Option<Fusion>,
-    pub(crate) log: Option<Log>,
-    pub(crate) counters: Counters,
+    base: Base,
+    stripes: Stripes,
+    log: Option<Log>,
     source: Option<Source>,
     is_measuring: bool,
     window: Window,
@@ -123,11 +44,11 @@ pub struct ArrayFigures {
     pub measured: SimSpan,
     /// Of drives in that time.
     pub drives: Vec<MemberCounters>,
-    /// What software did, from the beginning.
+    /// Work of software, from the beginning.
     pub counters: Counters,
     /// Bytes of the volume.
     pub volume: u64,
-    /// Bytes of the map that look-ups need, beside what a real array of this size has.
+    /// Bytes of the learned map, at the scale of the run.
     pub map_bytes: u64,
     /// Requests under way at the end.
     pub under_way: u64,
@@ -144,29 +65,25 @@ impl Array {
         let places = Places::new(&config)?;
         let stripes = places.stripes() as usize;
         let log = if config.design.is_log() { Some(Log::new(&config, &places)?) } else { None };
-        let exchanges = (config.design == Design::Paraid).then(|| Exchanges::new(&config, stripes));
-        let fusion = (config.design == Design::FusionRaid).then(|| Fusion::new(stripes));
-        let caches = matches!(config.design, Design::Straid | Design::ParaidStatic | Design::Paraid);
-        Ok(Self {
+        let profiled = config.design == Design::Paraid;
+        let base = Base {
             drives: config.drives.iter().map(|&drive| RateMember::new(drive)).collect(),
-            active: vec![NONE; stripes],
-            daemons: vec![SimTime::ZERO; 256],
-            parity_cache: vec![NONE; if caches { config.software.parity_cache as usize } else { 0 }],
+            profile: profiled.then(|| Profile::new(stripes * config.width, config.moves.sample)),
             runner: Runner::default(),
             requests: Slab::default(),
-            ops: Slab::default(),
-            parts: Slab::default(),
             counters: Counters::default(),
+            config,
+            places,
+        };
+        Ok(Self {
+            stripes: Stripes::new(&base.config, stripes),
+            base,
+            log,
             source: None,
             is_measuring: false,
             window: Window::default(),
             begun: Vec::new(),
             failed: None,
-            config,
-            places,
-            exchanges,
-            fusion,
-            log,
         })
     }
 
@@ -174,7 +91,7 @@ impl Array {
     pub fn volume(&self) -> u64 {
         match &self.log {
             Some(log) => log.volume(),
-            None => self.places.stripes() * self.config.data() as u64 * u64::from(CHUNK_BYTES),
+            None => self.base.places.stripes() * self.base.config.data() as u64 * u64::from(CHUNK_BYTES),
         }
     }
 
@@ -184,17 +101,17 @@ impl Array {
     /// Errors: a source that fails, an observer that stops.
     pub fn run(mut self, source: Source, observer: &mut dyn FnMut(f64) -> bool) -> Result<ArrayFigures, ArrayRunError> {
         self.source = Some(source);
-        let end = SimTime::ZERO + self.config.warmup + self.config.measure;
-        self.runner.queue.push(SimTime::ZERO + self.config.warmup, Event::Measure);
-        if self.exchanges.is_some() {
-            self.runner.queue.push(SimTime::ZERO + self.config.moves.interval, Event::Interval);
-            self.runner.queue.push(SimTime::ZERO + self.config.moves.look, Event::Look);
+        let end = SimTime::ZERO + self.base.config.warmup + self.base.config.measure;
+        self.base.runner.queue.push(SimTime::ZERO + self.base.config.warmup, Event::Measure);
+        if self.base.profile.is_some() {
+            self.base.runner.queue.push(SimTime::ZERO + self.base.config.moves.interval, Event::Interval);
+            self.base.runner.queue.push(SimTime::ZERO + self.base.config.moves.look, Event::Look);
         }
-        for _ in 0..self.config.workers {
+        for _ in 0..self.base.config.workers {
             self.issue(SimTime::ZERO);
         }
         let mut events = 0_u64;
-        while let Some(now) = self.runner.advance(&mut FreeRun) {
+        while let Some(now) = self.base.runner.advance(&mut FreeRun) {
             if now >= end {
                 break;
             }
@@ -202,7 +119,7 @@ impl Array {
             if events.is_multiple_of(1 << 16) && !observer(now.as_ps() as f64 / end.as_ps() as f64) {
                 return Err(ArrayRunError::Interrupted);
             }
-            let event = self.runner.take();
+            let event = self.base.runner.take();
             self.handle(now, event);
             if let Some(error) = self.failed.take() {
                 return Err(error);
@@ -212,23 +129,32 @@ impl Array {
     }
 
     fn handle(&mut self, now: SimTime, event: Event) {
+        let (base, stripes) = (&mut self.base, &mut self.stripes);
         match event {
             Event::Start(request) => self.start(now, request),
             Event::Answer(request) => self.answer(now, request),
-            Event::Begun(op) => self.begun(now, op),
-            Event::Read(op) => self.read_done(now, op),
-            Event::Combined(op) => self.combined(now, op),
-            Event::Written(op) => self.written(now, op),
-            Event::Ended(op) => self.ended(now, op),
-            Event::Interval => self.end_interval(now),
-            Event::Look => self.look(now),
-            Event::MoveRead(number) => self.move_read(now, number),
-            Event::Moved(number) => self.moved(now, number),
-            Event::VictimRead(group) => self.victim_read(now, group),
-            Event::Collected(group) => self.collected(now, group),
+            Event::Begun(op) => stripes.begun(base, now, op),
+            Event::Read(op) => stripes.combine(base, now, op),
+            Event::Combined(op) => stripes.combined(base, now, op),
+            Event::Written(op) => stripes.written(base, now, op),
+            Event::Ended(op) => stripes.ended(base, now, op),
+            Event::Interval => stripes.end_interval(base, now),
+            Event::Look => stripes.look(base, now),
+            Event::MoveRead(number) => stripes.move_read(base, now, number),
+            Event::Moved(number) => stripes.moved(base, now, number),
+            Event::VictimRead(group) => {
+                if let Some(log) = &mut self.log {
+                    log.victim_read(base, now, group);
+                }
+            }
+            Event::Collected(group) => {
+                if let Some(log) = &mut self.log {
+                    log.collected(base, now, group);
+                }
+            }
             Event::Measure => {
                 self.is_measuring = true;
-                self.begun = self.drives.iter().map(Member::counters).collect();
+                self.begun = self.base.drives.iter().map(Member::counters).collect();
             }
         }
     }
@@ -244,9 +170,9 @@ impl Array {
                 let offset = of.offset_bytes.min(volume - u64::from(len));
                 let is_write = of.operation == flashyard_blk::Operation::Write;
                 let request = Request { issued: now, offset, len, is_write, left: 0 };
-                let number = self.requests.insert(request) as u32;
-                self.counters.requests[0] += 1;
-                self.runner.queue.push(now + self.config.software.request, Event::Start(number));
+                let number = self.base.requests.insert(request) as u32;
+                self.base.counters.requests[0] += 1;
+                self.base.runner.queue.push(now + self.base.config.software.request, Event::Start(number));
             }
             Ok(None) => {}
             Err(error) => self.failed = Some(error.into()),
@@ -255,19 +181,19 @@ impl Array {
 
     #[inline]
     fn start(&mut self, now: SimTime, number: u32) {
-        let is_write = self.requests[number as usize].is_write;
-        match (self.log.is_some(), is_write) {
-            (false, false) => self.read(now, number),
-            (false, true) => self.write(now, number),
-            (true, false) => self.read_log(now, number),
-            (true, true) => self.write_log(now, number),
+        let is_write = self.base.requests[number as usize].is_write;
+        match (&mut self.log, is_write) {
+            (None, false) => self.base.read(now, number),
+            (None, true) => self.stripes.write(&mut self.base, now, number),
+            (Some(log), false) => log.read(&mut self.base, now, number),
+            (Some(log), true) => log.write(&mut self.base, now, number),
         }
     }
 
     /// A request is complete: its worker goes on.
     fn answer(&mut self, now: SimTime, number: u32) {
-        let Some(request) = self.requests.remove(number as usize) else { return };
-        self.counters.requests[1] += 1;
+        let Some(request) = self.base.requests.remove(number as usize) else { return };
+        self.base.counters.requests[1] += 1;
         if self.is_measuring {
             let kind = usize::from(request.is_write);
             self.window.requests[kind] += 1;
@@ -278,7 +204,7 @@ impl Array {
     }
 
     fn figures(self, end: SimTime) -> ArrayFigures {
-        let measured = self.config.measure;
+        let measured = self.base.config.measure;
         let since = |(drive, begun): (&RateMember, &MemberCounters)| {
             let now = drive.counters();
             MemberCounters {
@@ -287,27 +213,27 @@ impl Array {
                 bytes: [0, 1].map(|kind| now.bytes[kind] - begun.bytes[kind]),
             }
         };
-        let drives: Vec<MemberCounters> = self.drives.iter().zip(&self.begun).map(since).collect();
+        let drives: Vec<MemberCounters> = self.base.drives.iter().zip(&self.begun).map(since).collect();
         let mut broken = Vec::new();
-        let under_way = self.requests.len() as u64;
-        let [issued, completed] = self.counters.requests;
+        let under_way = self.base.requests.len() as u64;
+        let [issued, completed] = self.base.counters.requests;
         if issued != completed + under_way {
             broken.push(format!("{issued} requests were issued, {completed} completed, {under_way} are under way"));
         }
-        for (number, drive) in self.drives.iter().enumerate() {
+        for (number, drive) in self.base.drives.iter().enumerate() {
             let busy = drive.counters().busy;
             if busy > end.since(SimTime::ZERO) + drive.backlog(end) {
                 broken.push(format!("drive {number} worked for {busy} of {}", end.since(SimTime::ZERO)));
             }
         }
-        let map_bytes = match &self.places {
+        let map_bytes = match &self.base.places {
             Places::Learned(map) => map.bytes() as u64,
             _ => 0,
         };
         ArrayFigures {
             measured,
             drives,
-            counters: self.counters,
+            counters: self.base.counters,
             volume: self.volume(),
             map_bytes,
             under_way,

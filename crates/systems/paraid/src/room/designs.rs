@@ -1,4 +1,4 @@
-//! What designs need beside drives: the bytes of their maps.
+//! Needs of designs beside drives: the bytes of their maps.
 
 use super::section::ParaidScenario;
 use crate::{CHUNK_BYTES, Design};

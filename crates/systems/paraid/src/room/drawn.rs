@@ -20,11 +20,11 @@ pub(super) struct Drawn {
     pub(super) by_hand: f64,
     /// With equal shares of all drives.
     pub(super) equal: f64,
-    /// The same by the formula.
+    /// Those of equal shares by the formula.
     pub(super) formula: f64,
 }
 
-/// What equal shares of N drives use, by deviation over mean: 1 − √3·CV·(N − 1)/(N + 1). Source: \[P\] sheet §10
+/// The share of N drives that equal shares use, by deviation over mean: 1 − √3·CV·(N − 1)/(N + 1). Source: \[P\] sheet §10
 pub(super) fn capacity_model(drives: usize, deviation: f64) -> f64 {
     let count = drives as f64;
     1.0 - 3.0_f64.sqrt() * deviation * (count - 1.0) / (count + 1.0)

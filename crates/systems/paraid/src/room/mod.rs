@@ -47,7 +47,7 @@ impl Room for ParaidRoom {
     }
 
     fn required(&self) -> &'static [&'static str] {
-        &["designs", "paraid"]
+        &["designs", "carbon", "paraid"]
     }
 
     fn read(&self, merged: &str) -> Result<(), toml::de::Error> {

@@ -1,16 +1,15 @@
 //! Figures of a run, for tables, JSON, Parquet and the page.
 
 use super::designs::map_bytes;
-use super::runs::{GIB, factors};
+use super::runs::GIB;
 use super::section::ParaidScenario;
-use crate::carbon::Emission;
 use crate::{ArrayFigures, Design, MemberCounters};
 use flashyard_describe::ScenarioError;
 use flashyard_describe::figures::{buckets, percentiles};
 use flashyard_report::{
-    Better, ByKind, Component, DRIVE, Declaration, DesignDetail, DesignResult, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN,
-    LATENCY_P50, LATENCY_P99, LATENCY_P999, LatencySummary, Laws, Metric, Part, READ_BYTES, THROUGHPUT, Unit, Value,
-    WINDOW, WRITE_BYTES,
+    Better, ByKind, Component, DRIVE, Declaration, DesignDetail, DesignResult, Emission, IOPS, IOS, LATENCY_MAX,
+    LATENCY_MEAN, LATENCY_P50, LATENCY_P99, LATENCY_P999, LatencySummary, Laws, Metric, Part, READ_BYTES, THROUGHPUT,
+    Unit, Value, WINDOW, WRITE_BYTES,
 };
 use flashyard_units::Named;
 
@@ -155,7 +154,7 @@ static OF_DRIVE: &[OfDrive] = &[
 
 /// The figures of a run.
 ///
-/// Errors: a profile of emission that is wrong.
+/// Errors: an array that is none.
 pub(super) fn result(
     base: &ParaidScenario,
     design: Design,
@@ -164,12 +163,11 @@ pub(super) fn result(
     let array = &base.paraid.array;
     let map = map_bytes(base, array, design)?;
     let seconds = figures.measured.as_secs_f64();
-    let busy = figures.drives.iter().map(|drive| (drive.busy.as_secs_f64() / seconds).min(1.0));
-    let capacities = base.drives(array)?.into_iter().map(|drive| drive.capacity as f64);
+    let busy: Vec<f64> = figures.drives.iter().map(|drive| (drive.busy.as_secs_f64() / seconds).min(1.0)).collect();
     let whole = Whole {
         figures,
         latency: LatencySummary::from(&figures.window.latency),
-        emission: factors()?.emission(capacities.zip(busy), map),
+        emission: base.emission(array, &busy, map)?,
         map,
     };
     let component = |(number, drive): (usize, &MemberCounters)| Component {

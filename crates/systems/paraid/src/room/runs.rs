@@ -3,7 +3,6 @@
 use super::designs::map_bytes;
 use super::drawn::{Drawn, drawn};
 use super::section::{ParaidScenario, of_array, replay};
-use crate::carbon::CarbonFactors;
 use crate::{Array, ArrayFigures, Design};
 use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, ScenarioError};
@@ -28,7 +27,7 @@ pub(super) enum Manner {
     Study,
     /// The published workers write and read, for a short time.
     Workers,
-    /// The same without the first drive.
+    /// As `Workers`, without the first drive.
     Degraded,
     /// The published workers, for as long as data moves.
     Replay,
@@ -70,14 +69,6 @@ pub(crate) struct ParaidRecord {
 
 /// A number made of runs.
 pub(super) type ParaidNumber = Number<ParaidRun, ParaidRecord>;
-
-/// The factors of emission of the study.
-///
-/// Errors: a profile that is wrong.
-pub(super) fn factors() -> Result<CarbonFactors, ScenarioError> {
-    let text = include_str!("../../../../../profiles/carbon/act.toml");
-    CarbonFactors::parse(text).map_err(|error| ScenarioError::Program(error.to_string()))
-}
 
 impl ParaidRun {
     /// Whether its load is a recorded trace.
@@ -126,9 +117,8 @@ fn record(
 ) -> Result<ParaidRecord, ScenarioError> {
     let seconds = figures.measured.as_secs_f64();
     let busy: Vec<f64> = figures.drives.iter().map(|drive| drive.busy.ratio_of(figures.measured).min(1.0)).collect();
-    let capacities = base.drives(array)?.into_iter().map(|drive| drive.capacity as f64);
     let map = map_bytes(base, array, design)?;
-    let emission = factors()?.emission(capacities.zip(busy.iter().copied()), map);
+    let emission = base.emission(array, &busy, map)?;
     Ok(ParaidRecord {
         name,
         gib_per_s: figures.window.bytes.iter().sum::<u64>() as f64 / seconds / GIB,

@@ -1,9 +1,12 @@
 //! The `[paraid]` section of scenarios: arrays, kinds of drives, software, loads.
 
 use crate::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig};
-use flashyard_describe::{Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown};
+use flashyard_describe::{
+    CARBON, CarbonSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown,
+};
 use flashyard_kernel::Rng;
 use flashyard_measure::Source;
+use flashyard_report::{CarbonFactors, Emission};
 use flashyard_workload::{
     AddressPattern, Arrival, Replay, ReplayOptions, SizeMix, SourceError, Synthetic, SyntheticSpec,
 };
@@ -12,13 +15,14 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The sections.
-pub(super) static SECTIONS: [&Section; 1] = [&PARAID];
+pub(super) static SECTIONS: [&Section; 2] = [&CARBON, &PARAID];
 
 static PARAID: Section = Section::of::<ParaidSection>("paraid", &[("paraid", &[Purpose::Run])]);
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Sections {
+    carbon: CarbonSection,
     paraid: ParaidSection,
 }
 
@@ -26,6 +30,7 @@ pub(super) struct Sections {
 #[derive(Clone, Debug)]
 pub(crate) struct ParaidScenario {
     seed: u64,
+    carbon: CarbonFactors,
     pub(super) paraid: ParaidSection,
 }
 
@@ -48,6 +53,12 @@ pub(super) struct ParaidSection {
     /// The number of a drive that is gone, counted from 0.
     #[schemars(range(min = 0, max = 254))]
     failed: Option<u32>,
+    /// Power of a drive that works, in W a TB.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    busy_watts_per_tb: f64,
+    /// Power of an idle drive, in W a TB.
+    #[schemars(range(min = 0.0, max = 1e6))]
+    idle_watts_per_tb: f64,
     /// Share of a log's stripes beyond its data.
     #[schemars(range(min = 0.02, max = 0.9))]
     spare: f64,
@@ -231,8 +242,8 @@ fn found<'a, T>(
 impl ParaidScenario {
     /// Errors: a section that is not there or cannot be read.
     pub(super) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let Sections { paraid } = scenario.own()?;
-        Ok(Self { seed: scenario.seed, paraid })
+        let Sections { carbon, paraid } = scenario.own()?;
+        Ok(Self { seed: scenario.seed, carbon: flashyard_describe::carbon(&carbon), paraid })
     }
 
     /// Errors: names that are none, arrays and loads that cannot be.
@@ -335,6 +346,19 @@ impl ParaidScenario {
             measure: paraid.measure.0,
             seed: self.seed,
         })
+    }
+
+    /// Emission of an array at its full size, whose drives work for these shares of the time, with a map of so many bytes.
+    ///
+    /// Errors: no such array.
+    pub(super) fn emission(&self, array: &str, busy: &[f64], map_bytes: f64) -> Result<Emission, ScenarioError> {
+        let (mut flash, mut watts) = (0.0, 0.0);
+        let (idle, works) = (self.paraid.idle_watts_per_tb, self.paraid.busy_watts_per_tb);
+        for (drive, busy) in self.drives(array)?.iter().zip(busy) {
+            flash += drive.capacity as f64;
+            watts += (idle + busy * (works - idle)) * drive.capacity as f64 / 1e12;
+        }
+        Ok(self.carbon.emission(flash, map_bytes, watts))
     }
 
     /// The requests of `flashyard run` on a volume.
