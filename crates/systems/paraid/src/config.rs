@@ -25,6 +25,8 @@ pub enum Design {
     ParaidStatic,
     /// The fast-first layout, with moves.
     Paraid,
+    /// `Paraid`, which measures drives again and again.
+    HeteroRaid,
     /// Declustered layout, replicas first.
     FusionRaid,
     /// Groups of drives that take the log in turn.
@@ -34,8 +36,16 @@ pub enum Design {
 }
 
 impl Named for Design {
-    const ALL: &'static [Self] =
-        &[Self::Mdraid, Self::Straid, Self::ParaidStatic, Self::Paraid, Self::FusionRaid, Self::Swan, Self::LogRaid];
+    const ALL: &'static [Self] = &[
+        Self::Mdraid,
+        Self::Straid,
+        Self::ParaidStatic,
+        Self::Paraid,
+        Self::HeteroRaid,
+        Self::FusionRaid,
+        Self::Swan,
+        Self::LogRaid,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -43,6 +53,7 @@ impl Named for Design {
             Self::Straid => "straid",
             Self::ParaidStatic => "paraid-s",
             Self::Paraid => "paraid",
+            Self::HeteroRaid => "heteroraid",
             Self::FusionRaid => "fusionraid",
             Self::Swan => "swan",
             Self::LogRaid => "lograid",
@@ -58,10 +69,23 @@ impl Design {
             Self::Straid => "the same layout; each write has a thread of its own, joins others and knows parity",
             Self::ParaidStatic => "stripes over all drives, the fastest first, with the writes of straid",
             Self::Paraid => "the same, with hot chunks moved to fast drives",
+            Self::HeteroRaid => {
+                "paraid that measures its drives in each interval, and moves to those that are fast now"
+            }
             Self::FusionRaid => "stripes over all drives by Latin squares; small writes are replicated first",
             Self::Swan => "a log that groups of drives take in turn while the others collect garbage",
             Self::LogRaid => "a log over the layout of mdraid, with garbage collection",
         }
+    }
+
+    /// Whether hot chunks move.
+    pub const fn moves(self) -> bool {
+        matches!(self, Self::Paraid | Self::HeteroRaid)
+    }
+
+    /// Whether stripes lie over all drives, the fastest first, each written by a thread of its own.
+    pub const fn is_fast_first(self) -> bool {
+        matches!(self, Self::ParaidStatic | Self::Paraid | Self::HeteroRaid)
     }
 
     /// Whether it writes a log.
@@ -105,6 +129,17 @@ pub struct FusionConfig {
     pub replicated: u32,
 }
 
+/// A drive that becomes slow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WearConfig {
+    /// The drive.
+    pub drive: usize,
+    /// When it does.
+    pub after: SimSpan,
+    /// Share of its rates that it keeps, above 0 and at most 1.
+    pub keeps: f64,
+}
+
 /// An array and its software.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArrayConfig {
@@ -118,6 +153,8 @@ pub struct ArrayConfig {
     pub parities: usize,
     /// A drive that is gone.
     pub failed: Option<usize>,
+    /// A drive that becomes slow during the run.
+    pub wear: Option<WearConfig>,
     /// The software.
     pub software: SoftwareConfig,
     /// Moves of paRAID.
@@ -163,6 +200,18 @@ pub enum ArrayRunError {
         /// Drives.
         drives: usize,
     },
+    /// A drive that is to become slow and is not there, or a share of its rates that cannot be.
+    #[error(
+        "drive {drive} of {drives} is to keep {keeps} of its rates; give a drive counted from 0, and a share above 0 and up to 1"
+    )]
+    Wear {
+        /// The drive.
+        drive: usize,
+        /// Drives that there are.
+        drives: usize,
+        /// The share.
+        keeps: f64,
+    },
     /// A drive that is not there.
     #[error("drive {0} is to fail and is not there; drives are counted from 0")]
     NoDrive(usize),
@@ -194,6 +243,11 @@ impl ArrayConfig {
         let is_shape = (2..=WIDTH_MAX).contains(&self.width) && (1..=2).contains(&self.parities);
         if !is_shape || self.parities >= self.width {
             return Err(ArrayRunError::Shape { width: self.width, parities: self.parities });
+        }
+        if let Some(WearConfig { drive, keeps, .. }) = self.wear
+            && (drive >= self.drives.len() || !(keeps > 0.0 && keeps <= 1.0))
+        {
+            return Err(ArrayRunError::Wear { drive, drives: self.drives.len(), keeps });
         }
         match self.failed {
             Some(drive) if drive >= self.drives.len() => Err(ArrayRunError::NoDrive(drive)),

@@ -5,6 +5,7 @@
 //! the copy of that chunk. Parity is the same after it, since no stripe's content changes.
 
 use crate::config::ArrayConfig;
+use crate::member::MemberCounters;
 use flashyard_array::learned::{Chunk, Place};
 use flashyard_array::placement::Bin;
 use flashyard_kernel::Slab;
@@ -30,6 +31,10 @@ pub(crate) struct Exchange {
 pub(crate) struct Exchanges {
     pub(crate) hot: Option<Bin>,
     pub(crate) fast: Vec<bool>,
+    /// Shares of their published rates that drives had when they last worked.
+    pub(crate) shares: Vec<f64>,
+    /// Work of drives up to then.
+    pub(crate) measured: Vec<MemberCounters>,
     /// Hot chunks on slow drives, the hottest last.
     pub(crate) listed: Vec<Chunk>,
     /// The place of a fast drive at which the next search begins.
@@ -39,13 +44,21 @@ pub(crate) struct Exchanges {
 
 impl Exchanges {
     pub(crate) fn new(config: &ArrayConfig) -> Self {
-        let fastest = config.drives.iter().max_by_key(|drive| drive.read_rate.get());
+        let rates: Vec<u64> = config.drives.iter().map(|drive| drive.read_rate.get()).collect();
         Self {
             hot: None,
-            fast: config.drives.iter().map(|drive| fastest.is_none_or(|fastest| drive.is_fast(fastest))).collect(),
+            fast: fast_of(&rates),
+            shares: vec![1.0; rates.len()],
+            measured: vec![MemberCounters::default(); rates.len()],
             listed: Vec::new(),
             cursor: Place { drive: 0, chunk: 0 },
             under_way: Slab::default(),
         }
     }
+}
+
+/// Drives of these rates that are fast: above half of the fastest one's. Source: \[A\] the source's classes are NVMe and SATA, seven to one.
+pub(crate) fn fast_of(rates: &[u64]) -> Vec<bool> {
+    let fastest = rates.iter().copied().max().unwrap_or(0);
+    rates.iter().map(|&rate| 2 * u128::from(rate) > u128::from(fastest)).collect()
 }

@@ -113,6 +113,12 @@ impl Log {
         self.map.len() as u64 * u64::from(BLOCK_BYTES)
     }
 
+    /// Whether each block has a place that knows it, and stripes count those that they have.
+    pub(crate) fn is_whole(&self) -> bool {
+        let known = self.map.iter().enumerate().all(|(block, &place)| self.back[place as usize] == block as u32);
+        known && self.valid.iter().map(|&valid| u64::from(valid)).sum::<u64>() == self.map.len() as u64
+    }
+
     /// Blocks that hosts may write before they wait.
     pub(crate) fn room(&self) -> u64 {
         let group = &self.groups[self.front];

@@ -22,6 +22,8 @@ pub trait Member {
 pub struct MemberCounters {
     /// Time for which its one server worked.
     pub busy: SimSpan,
+    /// The part of it that the published rates account for.
+    pub nominal: SimSpan,
     /// Reads and writes.
     pub commands: [u64; 2],
     /// Bytes read and written.
@@ -45,14 +47,6 @@ pub struct RateConfig {
     pub write_latency: SimSpan,
 }
 
-impl RateConfig {
-    /// Whether the drive belongs to the fast ones, of which another is the fastest: above half of its rate. Source: \[A\] classes of the
-    /// source are NVMe and SATA, seven to one.
-    pub fn is_fast(&self, fastest: &Self) -> bool {
-        2 * u128::from(self.read_rate.get()) > u128::from(fastest.read_rate.get())
-    }
-}
-
 /// One server that takes commands in turn: each for its bytes at the drive's rate, but no shorter than its limit of commands allows;
 /// the latency comes after and holds nobody up. Reads and writes share the server.
 ///
@@ -63,6 +57,8 @@ pub struct RateMember {
     ps_per_byte: [f64; 2],
     /// The shortest turn.
     turn: SimSpan,
+    /// From when on turns take longer, and by which factor.
+    slow: Option<(SimTime, f64)>,
     free: SimTime,
     counters: MemberCounters,
 }
@@ -72,7 +68,14 @@ impl RateMember {
     pub fn new(config: RateConfig) -> Self {
         let ps_per_byte = [config.read_rate, config.write_rate].map(|rate| 1e12 / rate.get() as f64);
         let turn = config.small_rate.span_of(4096);
-        Self { config, ps_per_byte, turn, free: SimTime::ZERO, counters: MemberCounters::default() }
+        Self { config, ps_per_byte, turn, slow: None, free: SimTime::ZERO, counters: MemberCounters::default() }
+    }
+}
+
+impl RateMember {
+    /// The drive keeps a share of its rates from `when` on.
+    pub(crate) fn slow_down(&mut self, when: SimTime, keeps: f64) {
+        self.slow = Some((when, 1.0 / keeps));
     }
 }
 
@@ -81,6 +84,11 @@ impl Member for RateMember {
     fn submit(&mut self, now: SimTime, is_write: bool, bytes: u32) -> SimTime {
         let kind = usize::from(is_write);
         let turn = SimSpan::from_ps((self.ps_per_byte[kind] * f64::from(bytes)) as u64).max(self.turn);
+        self.counters.nominal += turn;
+        let turn = match self.slow {
+            Some((when, factor)) if now >= when => SimSpan::from_ps((turn.as_ps() as f64 * factor) as u64),
+            _ => turn,
+        };
         self.free = self.free.max(now) + turn;
         self.counters.busy += turn;
         self.counters.commands[kind] += 1;

@@ -1,14 +1,14 @@
 //! Exchanges as they happen: by the thread of moves, and by writes on their way.
 
 use crate::base::{Base, Event};
-use crate::config::{CHUNK_BLOCKS, CHUNK_BYTES, WIDTH_MAX};
-use crate::exchange::{Exchange, LISTED, LOOKS, TRIES};
+use crate::config::{CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
+use crate::exchange::{Exchange, LISTED, LOOKS, TRIES, fast_of};
 use crate::member::Member;
 use crate::places::Places;
 use crate::stripe::{NONE, StripeOp, Work};
 use crate::stripes::Stripes;
 use flashyard_array::learned::{Chunk, Place};
-use flashyard_units::SimTime;
+use flashyard_units::{SimSpan, SimTime};
 
 impl Stripes {
     /// Chunks that fast drives have room for.
@@ -20,6 +20,7 @@ impl Stripes {
 
     /// The profiler takes an interval in, and lists what is hot and lies on slow drives.
     pub(crate) fn end_interval(&mut self, base: &mut Base, now: SimTime) {
+        self.measure_drives(base);
         let (room, width) = (self.fast_room(base), base.config.width);
         let (Some(exchanges), Places::Learned(map), Some(profile)) =
             (&mut self.exchanges, &mut base.places, &mut base.profile)
@@ -46,6 +47,25 @@ impl Stripes {
             exchanges.listed.drain(..more);
         }
         base.at(now + base.config.moves.interval, Event::Interval);
+    }
+
+    /// Drives are fast by what they did in the last interval, where the design measures them: by the time that their work took, and
+    /// the time that their published rates would have taken. An idle drive is as fast as it was. Source: \[A\] sheet paraid §9.
+    fn measure_drives(&mut self, base: &Base) {
+        let Some(exchanges) = self.exchanges.as_mut().filter(|_| base.config.design == Design::HeteroRaid) else {
+            return;
+        };
+        let mut rates: Vec<u64> = Vec::with_capacity(base.drives.len());
+        for (number, drive) in base.drives.iter().enumerate() {
+            let (before, now) = (exchanges.measured[number], drive.counters());
+            let (busy, nominal) = (now.busy - before.busy, now.nominal - before.nominal);
+            if busy > SimSpan::ZERO {
+                exchanges.measured[number] = now;
+                exchanges.shares[number] = nominal.ratio_of(busy);
+            }
+            rates.push((base.config.drives[number].read_rate.get() as f64 * exchanges.shares[number]) as u64);
+        }
+        exchanges.fast = fast_of(&rates);
     }
 
     /// A cold chunk on a fast drive that may change places with a chunk. Only drives without work, where those are asked for.

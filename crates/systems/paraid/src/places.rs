@@ -35,7 +35,7 @@ impl Places {
         let members: Vec<Member> = config.drives.iter().map(member).collect();
         let places = match config.design {
             Design::Mdraid | Design::Straid | Design::LogRaid => Self::Groups(Layout::by_hand(&members, config.width)?),
-            Design::ParaidStatic | Design::Paraid => {
+            Design::ParaidStatic | Design::Paraid | Design::HeteroRaid => {
                 Self::Learned(Box::new(LearnedMap::of(&Layout::new(&members, config.width)?)?))
             }
             Design::FusionRaid => Self::Latin(Latin::new(&members, config.width)?),
@@ -97,6 +97,15 @@ impl Places {
             Self::Slots { ends, .. } => ends.partition_point(|&end| end <= u64::from(stripe)),
             Self::Learned(_) | Self::Latin(_) => 0,
         }
+    }
+
+    /// A stripe with two chunks on one drive.
+    pub(crate) fn shared(&self, width: usize) -> Option<u32> {
+        let shares = |stripe: &u32| {
+            let drive = |column| self.place(*stripe, column).drive;
+            (1..width).any(|column| (0..column).any(|other| drive(other) == drive(column)))
+        };
+        (0..self.stripes() as u32).find(shares)
     }
 
     /// Ends of groups of stripes that a log fills apart.

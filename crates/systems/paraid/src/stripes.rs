@@ -24,14 +24,14 @@ pub(crate) struct Stripes {
 
 impl Stripes {
     pub(crate) fn new(config: &ArrayConfig, stripes: usize) -> Self {
-        let caches = matches!(config.design, Design::Straid | Design::ParaidStatic | Design::Paraid);
+        let caches = config.design == Design::Straid || config.design.is_fast_first();
         Self {
             ops: Slab::default(),
             parts: Slab::default(),
             active: vec![NONE; stripes],
             daemons: vec![SimTime::ZERO; 256],
             parity_cache: vec![NONE; if caches { config.software.parity_cache as usize } else { 0 }],
-            exchanges: (config.design == Design::Paraid).then(|| Exchanges::new(config)),
+            exchanges: config.design.moves().then(|| Exchanges::new(config)),
             fusion: (config.design == Design::FusionRaid).then(|| Fusion::new(stripes)),
         }
     }

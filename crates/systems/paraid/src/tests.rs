@@ -2,7 +2,7 @@
 
 use crate::exchange::Exchanges;
 use crate::places::Places;
-use crate::{Array, ArrayConfig, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig};
+use crate::{Array, ArrayConfig, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
 use flashyard_kernel::Rng;
 use flashyard_units::{ByteRate, Named, SimSpan};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec};
@@ -27,6 +27,7 @@ fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
         width: 3,
         parities: 1,
         failed: None,
+        wear: None,
         software: SoftwareConfig {
             request: SimSpan::from_us(3),
             command: SimSpan::from_us(1),
@@ -157,6 +158,20 @@ fn hot_chunks_move_to_fast_drives_and_stripes_stay_apart() {
         let bytes = |figures: &crate::ArrayFigures| figures.window.bytes.iter().sum::<u64>();
         assert!(bytes(&moved) > bytes(&stayed), "{read_share}: {} {}", bytes(&moved), bytes(&stayed));
     }
+}
+
+#[test]
+fn an_array_that_measures_its_drives_leaves_one_that_becomes_slow() {
+    let drives = [(64, 2000), (64, 2000), (64, 2000), (64, 2000), (64, 400)].map(|(mib, rate)| drive(mib, rate));
+    let bytes = [Design::Paraid, Design::HeteroRaid].map(|design| {
+        let mut config = config(design, drives.to_vec());
+        config.wear = Some(WearConfig { drive: 1, after: SimSpan::from_ms(50), keeps: 0.1 });
+        config.warmup = SimSpan::from_secs(1);
+        let array = Array::new(config).expect("it is an array");
+        let source = load(0.7, AddressPattern::Zipf { theta: 1.1 }, 64 << 10, array.volume());
+        array.run(source, &mut |_| true).expect("it runs").window.bytes.iter().sum::<u64>()
+    });
+    assert!(bytes[1] > 5 * bytes[0] / 4, "{bytes:?}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! An array under requests: workers, the measured time, figures.
 
 use crate::base::{Base, Counters, Event, Request};
-use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design};
+use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES};
 use crate::log::Log;
 use crate::member::{Member, MemberCounters, RateMember};
 use crate::places::Places;
@@ -65,10 +65,13 @@ impl Array {
         let places = Places::new(&config)?;
         let stripes = places.stripes() as usize;
         let log = if config.design.is_log() { Some(Log::new(&config, &places)?) } else { None };
-        let profiled = config.design == Design::Paraid;
+        let mut drives: Vec<RateMember> = config.drives.iter().map(|&drive| RateMember::new(drive)).collect();
+        if let Some(wear) = config.wear {
+            drives[wear.drive].slow_down(SimTime::ZERO + wear.after, wear.keeps);
+        }
         let base = Base {
-            drives: config.drives.iter().map(|&drive| RateMember::new(drive)).collect(),
-            profile: profiled.then(|| Profile::new(stripes * config.width, config.moves.sample)),
+            drives,
+            profile: config.design.moves().then(|| Profile::new(stripes * config.width, config.moves.sample)),
             runner: Runner::default(),
             requests: Slab::default(),
             counters: Counters::default(),
@@ -209,6 +212,7 @@ impl Array {
             let now = drive.counters();
             MemberCounters {
                 busy: now.busy - begun.busy,
+                nominal: now.nominal - begun.nominal,
                 commands: [0, 1].map(|kind| now.commands[kind] - begun.commands[kind]),
                 bytes: [0, 1].map(|kind| now.bytes[kind] - begun.bytes[kind]),
             }
@@ -225,6 +229,14 @@ impl Array {
             if busy > end.since(SimTime::ZERO) + drive.backlog(end) {
                 broken.push(format!("drive {number} worked for {busy} of {}", end.since(SimTime::ZERO)));
             }
+        }
+        if self.base.config.design.moves()
+            && let Some(stripe) = self.base.places.shared(self.base.config.width)
+        {
+            broken.push(format!("stripe {stripe} has two chunks on one drive"));
+        }
+        if self.log.as_ref().is_some_and(|log| !log.is_whole()) {
+            broken.push("blocks of the log are lost, or counted twice".to_owned());
         }
         let map_bytes = match &self.base.places {
             Places::Learned(map) => map.bytes() as u64,

@@ -24,7 +24,7 @@ pub(super) fn map_bytes(base: &ParaidScenario, array: &str, design: Design) -> R
         Design::FusionRaid => Ok(FUSION_BYTES_PER_CHUNK * (capacity / u64::from(CHUNK_BYTES)) as f64),
         Design::Swan => Ok(SWAN_SHARE * capacity as f64),
         Design::LogRaid => Ok(LOG_SHARE * capacity as f64),
-        Design::ParaidStatic | Design::Paraid => {
+        Design::ParaidStatic | Design::Paraid | Design::HeteroRaid => {
             let member = |drive: &crate::RateConfig| Member {
                 chunks: drive.capacity / u64::from(CHUNK_BYTES),
                 speed: drive.read_rate.get(),

@@ -63,7 +63,8 @@ impl Room for ParaidRoom {
     }
 
     fn is_equipment(&self, section: &str, key: &str) -> bool {
-        section == "paraid" && !matches!(key, "workload" | "trace" | "workers" | "warmup" | "measure" | "failed")
+        section == "paraid"
+            && !matches!(key, "workload" | "trace" | "workers" | "warmup" | "measure" | "failed" | "wear")
     }
 
     fn load_in_words(&self, scenario: &Scenario) -> String {
@@ -86,13 +87,11 @@ impl Room for ParaidRoom {
 /// Whether a design reads a key of the section.
 fn reads(design: Design, key: &str) -> bool {
     match () {
-        () if is_in(key, "paraid.moves") => design == Design::Paraid,
+        () if is_in(key, "paraid.moves") => design.moves(),
         () if is_in(key, "paraid.fusion") => design == Design::FusionRaid,
         () if is_in(key, "paraid.spare") => design.is_log(),
         () if is_in(key, "paraid.software.visit") => design == Design::Mdraid,
-        () if is_in(key, "paraid.software.parity_cache") => {
-            matches!(design, Design::Straid | Design::ParaidStatic | Design::Paraid)
-        }
+        () if is_in(key, "paraid.software.parity_cache") => design == Design::Straid || design.is_fast_first(),
         () if is_in(key, "paraid.software.parity_rate") || is_in(key, "paraid.failed") => !design.is_log(),
         () => true,
     }

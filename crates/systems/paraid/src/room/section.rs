@@ -1,6 +1,8 @@
 //! The `[paraid]` section of scenarios: arrays, kinds of drives, software, loads.
 
-use crate::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig};
+use crate::{
+    ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig,
+};
 use flashyard_describe::{
     CARBON, CarbonSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown,
 };
@@ -53,6 +55,8 @@ pub(super) struct ParaidSection {
     /// The number of a drive that is gone, counted from 0.
     #[schemars(range(min = 0, max = 254))]
     failed: Option<u32>,
+    /// A drive that becomes slow during the run.
+    wear: Option<WearSection>,
     /// Power of a drive that works, in W a TB.
     #[schemars(range(min = 0.0, max = 1e6))]
     busy_watts_per_tb: f64,
@@ -116,6 +120,21 @@ struct MovesSection {
     /// Time between looks for idle drives.
     #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "10 s"))]
     look: Time,
+}
+
+/// A drive that becomes slow.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct WearSection {
+    /// Its number, counted from 0.
+    #[schemars(range(min = 0, max = 254))]
+    drive: u32,
+    /// When it does.
+    #[schemars(extend("x-minimum" = "0 s", "x-maximum" = "1000 s"))]
+    after: Time,
+    /// Share of its rates that it keeps.
+    #[schemars(range(min = 0.001, max = 1.0))]
+    keeps: f64,
 }
 
 /// FusionRAID.
@@ -327,6 +346,11 @@ impl ParaidScenario {
             width: of.width as usize,
             parities: of.parities as usize,
             failed: paraid.failed.map(|drive| drive as usize),
+            wear: paraid.wear.as_ref().map(|wear| WearConfig {
+                drive: wear.drive as usize,
+                after: wear.after.0,
+                keeps: wear.keeps,
+            }),
             software: SoftwareConfig {
                 request: paraid.software.request.0,
                 command: paraid.software.command.0,
@@ -435,6 +459,7 @@ pub(super) fn of_array(error: ArrayRunError) -> ScenarioError {
     match error {
         ArrayRunError::Interrupted => ScenarioError::Interrupted,
         ArrayRunError::NoDrive(_) => ScenarioError::value("paraid.failed", error.to_string()),
+        ArrayRunError::Wear { .. } => ScenarioError::value("paraid.wear", error.to_string()),
         ArrayRunError::Groups { .. } | ArrayRunError::Degraded(_) => ScenarioError::value("designs", error.to_string()),
         other => ScenarioError::value("paraid.array", other.to_string()),
     }
