@@ -11,7 +11,7 @@ use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticS
 
 fn config(design: Design) -> ArrayConfig {
     let drive = |rate_mb| RateConfig {
-        capacity: 16 << 30,
+        capacity: 1 << 30,
         read_rate: ByteRate::from_mb(rate_mb),
         write_rate: ByteRate::from_mb(rate_mb / 2),
         small_rate: ByteRate::from_mb(rate_mb / 4),
@@ -37,7 +37,7 @@ fn config(design: Design) -> ArrayConfig {
         spare: 0.2,
         workers: 64,
         warmup: SimSpan::from_ms(1),
-        measure: SimSpan::from_secs(2),
+        measure: SimSpan::from_secs(10),
         seed: 1,
     }
 }

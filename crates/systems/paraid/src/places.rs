@@ -1,6 +1,6 @@
 //! Where the chunks of stripes lie, by design.
 
-use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design};
+use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, WIDTH_MAX};
 use crate::latin::Latin;
 use flashyard_array::layout::{Column, Layout, Member};
 use flashyard_array::learned::{Chunk, LearnedMap, Place};
@@ -102,8 +102,11 @@ impl Places {
     /// A stripe with two chunks on one drive.
     pub(crate) fn shared(&self, width: usize) -> Option<u32> {
         let shares = |stripe: &u32| {
-            let drive = |column| self.place(*stripe, column).drive;
-            (1..width).any(|column| (0..column).any(|other| drive(other) == drive(column)))
+            let mut drives = [u8::MAX; WIDTH_MAX];
+            (0..width).any(|column| {
+                drives[column] = self.place(*stripe, column).drive;
+                drives[..column].contains(&drives[column])
+            })
         };
         (0..self.stripes() as u32).find(shares)
     }

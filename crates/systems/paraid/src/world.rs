@@ -230,7 +230,7 @@ impl Array {
                 broken.push(format!("drive {number} worked for {busy} of {}", end.since(SimTime::ZERO)));
             }
         }
-        if self.base.config.design.moves()
+        if self.base.counters.exchanged != [0; 2]
             && let Some(stripe) = self.base.places.shared(self.base.config.width)
         {
             broken.push(format!("stripe {stripe} has two chunks on one drive"));
