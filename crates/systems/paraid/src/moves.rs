@@ -77,6 +77,11 @@ impl Stripes {
         let threshold = exchanges.hot?;
         let width = base.config.width;
         let slow = map.get(hot).drive;
+        // Drives of the other chunks of the hot one's stripe.
+        let mut others = [u8::MAX; WIDTH_MAX];
+        for column in (0..width).filter(|&column| column != usize::from(hot.column)) {
+            others[column] = map.get(Chunk { stripe: hot.stripe, column: column as u8 }).drive;
+        }
         let shares = |stripe: u32, column: u8, drive: u8| {
             (0..width as u8).any(|other| other != column && map.get(Chunk { stripe, column: other }).drive == drive)
         };
@@ -88,10 +93,7 @@ impl Stripes {
             let next = (drive + 1) % base.config.drives.len();
             exchanges.cursor =
                 if is_over { Place { drive: next as u8, chunk: 0 } } else { Place { chunk: at.chunk + 1, ..at } };
-            if !exchanges.fast[drive]
-                || is_idle && !base.drives[drive].is_idle(now)
-                || shares(hot.stripe, hot.column, at.drive)
-            {
+            if !exchanges.fast[drive] || is_idle && !base.drives[drive].is_idle(now) || others.contains(&at.drive) {
                 // No place of this drive will do.
                 exchanges.cursor = Place { drive: next as u8, chunk: at.chunk };
                 continue;
