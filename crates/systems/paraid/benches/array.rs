@@ -21,6 +21,7 @@ fn config(design: Design) -> ArrayConfig {
     ArrayConfig {
         design,
         drives: [[drive(3500); 6].as_slice(), &[drive(500); 4]].concat(),
+        timed: Vec::new(),
         width: 6,
         parities: 2,
         failed: None,

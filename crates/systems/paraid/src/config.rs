@@ -3,6 +3,7 @@
 use crate::member::RateConfig;
 use flashyard_array::layout::LayoutError;
 use flashyard_array::learned::MapError;
+use flashyard_ssd::{DriveConfig, DriveConfigError};
 use flashyard_units::{ByteRate, Named, SimSpan};
 
 /// Bytes of a chunk. Source: \[P\] sheet paraid §4.
@@ -147,6 +148,8 @@ pub struct ArrayConfig {
     pub design: Design,
     /// The drives, in the order of their slots.
     pub drives: Vec<RateConfig>,
+    /// Those of them that are whole SSDs, with their configurations; the others are servers of their rates.
+    pub timed: Vec<(usize, DriveConfig)>,
     /// Chunks of a stripe, parity included.
     pub width: usize,
     /// Parities of a stripe.
@@ -212,6 +215,12 @@ pub enum ArrayRunError {
         /// The share.
         keeps: f64,
     },
+    /// An SSD that cannot be.
+    #[error(transparent)]
+    Drive(#[from] DriveConfigError),
+    /// An SSD without room for a write, or with data that it cannot read.
+    #[error("an SSD of the array is worn out; give less wear, or more spare flash")]
+    WornOut,
     /// A drive that is not there.
     #[error("drive {0} is to fail and is not there; drives are counted from 0")]
     NoDrive(usize),

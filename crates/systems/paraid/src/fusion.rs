@@ -3,9 +3,9 @@
 //! A read of redirected data goes to its home drive here, where a conversion will bring it: \[A\], as reads of it are rare.
 
 use crate::base::Base;
-use crate::config::BLOCK_BYTES;
-use crate::member::Member;
+use crate::config::{BLOCK_BYTES, CHUNK_BYTES};
 use crate::stripe::{StripeOp, Way, Work};
+use flashyard_array::learned::Place;
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
 
@@ -48,7 +48,10 @@ impl Fusion {
                 used[copy] = self.next_drive(base, now, &used[..copy]);
             }
             for drive in &used[..=base.config.parities] {
-                done = done.max(base.drives[*drive].submit(now, true, bytes));
+                // Where replicas lie on their drives matters to SSDs alone.
+                let chunks = base.config.drives[*drive].capacity / u64::from(CHUNK_BYTES);
+                let place = Place { drive: *drive as u8, chunk: op.stripe % chunks.max(1) as u32 };
+                done = done.max(base.send(now, place, true, bytes));
             }
         }
         done

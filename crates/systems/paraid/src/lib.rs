@@ -1,6 +1,6 @@
 //! Arrays of unlike drives in virtual time: paRAID and its rivals. Source: sheet paraid.
 //!
-//! What it models: drives as servers of published rates behind one trait ([`Member`]); stripes with one or two parities over them, laid
+//! What it models: drives as servers of published rates, or as SSDs of `flashyard_ssd`, behind one trait ([`Member`]); stripes with one or two parities over them, laid
 //! out by hand, fastest first, by Latin squares, or in groups of slots ([`Design`]); writes by Linux MD's threads or by threads of
 //! their own, with parity from old parity or from the other chunks; replicas first and parity later; logs with garbage collection;
 //! hot chunks that change places with cold ones.
@@ -30,6 +30,7 @@ mod stripe;
 mod stripes;
 #[cfg(test)]
 mod tests;
+mod timed;
 mod world;
 
 pub use base::Counters;
@@ -39,4 +40,5 @@ pub use config::{
 };
 pub use latin::Latin;
 pub use member::{Member, MemberCounters, RateConfig, RateMember};
+pub use timed::TimedMember;
 pub use world::{Array, ArrayFigures, Window};

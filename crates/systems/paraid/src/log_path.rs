@@ -4,7 +4,7 @@ use crate::base::{Base, Event};
 use crate::config::{BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES};
 use crate::log::{Log, State};
 use crate::stripe::NONE;
-use flashyard_units::SimTime;
+use flashyard_units::{SimSpan, SimTime};
 
 impl Log {
     /// Reads blocks where the log has them.
@@ -25,8 +25,8 @@ impl Log {
             run = (place, 1);
         }
         done = done.max(log_command(base, now, run.0, run.1, false));
-        let at = done + base.config.software.command * (commands + 1);
-        base.at(at, Event::Answer(number));
+        let software = base.config.software.command * (commands + 1);
+        base.after(done, software, Event::Answer(number));
     }
 
     /// Writes blocks to the end of the log, or waits for room there.
@@ -45,8 +45,8 @@ impl Log {
         let group = self.front;
         let blocks = blocks_of(base, number);
         let (done, commands) = self.append_blocks(base, now, group, 0, blocks);
-        let at = done + base.config.software.command * commands;
-        base.at(at, Event::Answer(number));
+        let software = base.config.software.command * commands;
+        base.after(done, software, Event::Answer(number));
     }
 
     /// Appends blocks; when they are on drives, and the number of commands that it took.
@@ -106,7 +106,7 @@ impl Log {
                     done = done.max(log_command(base, now, first, valid, false));
                 }
             }
-            base.at(done, Event::VictimRead(group as u8));
+            base.after(done, SimSpan::ZERO, Event::VictimRead(group as u8));
         }
     }
 
@@ -121,7 +121,7 @@ impl Log {
         base.counters.collected[1] += blocks.len() as u64;
         let (done, _) = self.append_blocks(base, now, usize::from(group), 1, blocks.iter().copied());
         self.moved = blocks;
-        base.at(done, Event::Collected(group));
+        base.after(done, SimSpan::ZERO, Event::Collected(group));
     }
 
     /// A victim is empty: its stripe is free, and writes that waited go on.

@@ -3,7 +3,6 @@
 use crate::base::{Base, Event};
 use crate::config::{CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
 use crate::exchange::{Exchange, LISTED, LOOKS, TRIES, fast_of};
-use crate::member::Member;
 use crate::places::Places;
 use crate::stripe::{NONE, StripeOp, Work};
 use crate::stripes::Stripes;
@@ -20,7 +19,7 @@ impl Stripes {
 
     /// The profiler takes an interval in, and lists what is hot and lies on slow drives.
     pub(crate) fn end_interval(&mut self, base: &mut Base, now: SimTime) {
-        self.measure_drives(base);
+        self.measure_drives(base, now);
         let (room, width) = (self.fast_room(base), base.config.width);
         let (Some(exchanges), Places::Learned(map), Some(profile)) =
             (&mut self.exchanges, &mut base.places, &mut base.profile)
@@ -51,13 +50,13 @@ impl Stripes {
 
     /// Drives are fast by what they did in the last interval, where the design measures them: by the time that their work took, and
     /// the time that their published rates would have taken. An idle drive is as fast as it was. Source: \[A\] sheet paraid §9.
-    fn measure_drives(&mut self, base: &Base) {
+    fn measure_drives(&mut self, base: &Base, at: SimTime) {
         let Some(exchanges) = self.exchanges.as_mut().filter(|_| base.config.design == Design::HeteroRaid) else {
             return;
         };
         let mut rates: Vec<u64> = Vec::with_capacity(base.drives.len());
         for (number, drive) in base.drives.iter().enumerate() {
-            let (before, now) = (exchanges.measured[number], drive.counters());
+            let (before, now) = (exchanges.measured[number], drive.counters(at));
             let (busy, nominal) = (now.busy - before.busy, now.nominal - before.nominal);
             if busy > SimSpan::ZERO {
                 exchanges.measured[number] = now;
@@ -180,7 +179,7 @@ impl Stripes {
     /// The thread of moves looks for a hot chunk whose drive has no work, and for a cold one to go with it.
     pub(crate) fn look(&mut self, base: &mut Base, now: SimTime) {
         match self.begin_move(base, now) {
-            Some((number, done)) => base.at(done, Event::MoveRead(number)),
+            Some((number, done)) => base.after(done, SimSpan::ZERO, Event::MoveRead(number)),
             None => base.at(now + base.config.moves.look, Event::Look),
         }
     }
@@ -215,7 +214,7 @@ impl Stripes {
         let Some(Exchange { hot, cold, .. }) = self.exchange(number) else { return };
         swap(base, hot, cold);
         let done = copy(base, now, hot, true).max(copy(base, now, cold, true));
-        base.at(done, Event::Moved(number));
+        base.after(done, SimSpan::ZERO, Event::Moved(number));
     }
 
     /// A move has ended.
@@ -237,6 +236,6 @@ fn swap(base: &mut Base, one: Chunk, other: Chunk) {
 
 /// A whole chunk, which the profiler does not see.
 fn copy(base: &mut Base, now: SimTime, chunk: Chunk, is_write: bool) -> SimTime {
-    let drive = base.places.place(chunk.stripe, usize::from(chunk.column)).drive;
-    base.drives[usize::from(drive)].submit(now, is_write, CHUNK_BYTES)
+    let place = base.places.place(chunk.stripe, usize::from(chunk.column));
+    base.send(now, place, is_write, CHUNK_BYTES)
 }

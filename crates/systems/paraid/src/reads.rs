@@ -31,6 +31,6 @@ impl Base {
             at += piece;
         }
         let software = self.config.software.command * commands + combined;
-        self.at(done + software, Event::Answer(number));
+        self.after(done, software, Event::Answer(number));
     }
 }

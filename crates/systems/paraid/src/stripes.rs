@@ -180,7 +180,7 @@ impl Stripes {
         for (column, blocks) in self.reads(base, number) {
             done = done.max(base.command(now, stripe, column, false, u32::from(blocks) * BLOCK_BYTES));
         }
-        base.at(done, Event::Read(number));
+        base.after(done, SimSpan::ZERO, Event::Read(number));
     }
 
     /// All that an operation reads is there: parity is made.
@@ -205,7 +205,7 @@ impl Stripes {
         let stripe = op.stripe;
         if op.way == Way::Replicate {
             let done = self.fusion.as_mut().map_or(now, |fusion| fusion.replicate(base, now, &op));
-            return base.at(done, Event::Written(number));
+            return base.after(done, SimSpan::ZERO, Event::Written(number));
         }
         let mut done = self.write_partner(base, now, number);
         let redirected = if op.work == Work::Convert {
@@ -231,7 +231,7 @@ impl Stripes {
                 self.parity_cache[stripe as usize % size] = stripe;
             }
         }
-        base.at(done, Event::Written(number));
+        base.after(done, SimSpan::ZERO, Event::Written(number));
     }
 
     /// An operation is on drives.

@@ -24,6 +24,7 @@ fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
     ArrayConfig {
         design,
         drives,
+        timed: Vec::new(),
         width: 3,
         parities: 1,
         failed: None,

@@ -1,13 +1,14 @@
 //! An array under requests: workers, the measured time, figures.
 
-use crate::base::{Base, Counters, Event, Request};
+use crate::base::{AnyMember, Base, Counters, Event, Request};
 use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES};
 use crate::log::Log;
-use crate::member::{Member, MemberCounters, RateMember};
+use crate::member::{MemberCounters, RateMember};
 use crate::places::Places;
 use crate::stripes::Stripes;
+use crate::timed::TimedMember;
 use flashyard_array::placement::Profile;
-use flashyard_kernel::{FreeRun, Runner, Slab};
+use flashyard_kernel::{FreeRun, Rng, Runner, Slab};
 use flashyard_measure::Source;
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
@@ -32,7 +33,6 @@ pub struct Array {
     is_measuring: bool,
     window: Window,
     begun: Vec<MemberCounters>,
-    failed: Option<ArrayRunError>,
 }
 
 /// Figures of a run.
@@ -65,12 +65,25 @@ impl Array {
         let places = Places::new(&config)?;
         let stripes = places.stripes() as usize;
         let log = if config.design.is_log() { Some(Log::new(&config, &places)?) } else { None };
-        let mut drives: Vec<RateMember> = config.drives.iter().map(|&drive| RateMember::new(drive)).collect();
-        if let Some(wear) = config.wear {
-            drives[wear.drive].slow_down(SimTime::ZERO + wear.after, wear.keeps);
+        let mut drives: Vec<AnyMember> =
+            config.drives.iter().map(|&drive| AnyMember::Rate(RateMember::new(drive))).collect();
+        for (number, drive) in &config.timed {
+            let mut rng = Rng::named(config.seed, &format!("precondition.{number}"));
+            let turn = config.drives[*number].read_latency;
+            drives[*number] = AnyMember::Timed(Box::new(TimedMember::new(*drive, turn, rng.next_u64())?));
+        }
+        if let Some(wear) = config.wear
+            && let AnyMember::Rate(drive) = &mut drives[wear.drive]
+        {
+            drive.slow_down(SimTime::ZERO + wear.after, wear.keeps);
         }
         let base = Base {
             drives,
+            commands: Slab::default(),
+            waits: Slab::default(),
+            open: None,
+            effects: Vec::new(),
+            failed: None,
             profile: config.design.moves().then(|| Profile::new(stripes * config.width, config.moves.sample)),
             runner: Runner::default(),
             requests: Slab::default(),
@@ -86,7 +99,6 @@ impl Array {
             is_measuring: false,
             window: Window::default(),
             begun: Vec::new(),
-            failed: None,
         })
     }
 
@@ -124,7 +136,7 @@ impl Array {
             }
             let event = self.base.runner.take();
             self.handle(now, event);
-            if let Some(error) = self.failed.take() {
+            if let Some(error) = self.base.failed.take() {
                 return Err(error);
             }
         }
@@ -155,11 +167,13 @@ impl Array {
                     log.collected(base, now, group);
                 }
             }
+            Event::Drive { drive, event } => base.on_drive(now, drive, event),
             Event::Measure => {
                 self.is_measuring = true;
-                self.begun = self.base.drives.iter().map(Member::counters).collect();
+                self.begun = self.base.drives.iter().map(|drive| drive.counters(now)).collect();
             }
         }
+        self.base.settle(now);
     }
 
     /// A worker takes the next request.
@@ -178,7 +192,7 @@ impl Array {
                 self.base.runner.queue.push(now + self.base.config.software.request, Event::Start(number));
             }
             Ok(None) => {}
-            Err(error) => self.failed = Some(error.into()),
+            Err(error) => self.base.failed = Some(error.into()),
         }
     }
 
@@ -208,8 +222,8 @@ impl Array {
 
     fn figures(self, end: SimTime) -> ArrayFigures {
         let measured = self.base.config.measure;
-        let since = |(drive, begun): (&RateMember, &MemberCounters)| {
-            let now = drive.counters();
+        let since = |(drive, begun): (&AnyMember, &MemberCounters)| {
+            let now = drive.counters(end);
             MemberCounters {
                 busy: now.busy - begun.busy,
                 nominal: now.nominal - begun.nominal,
@@ -225,7 +239,7 @@ impl Array {
             broken.push(format!("{issued} requests were issued, {completed} completed, {under_way} are under way"));
         }
         for (number, drive) in self.base.drives.iter().enumerate() {
-            let busy = drive.counters().busy;
+            let busy = drive.counters(end).busy;
             if busy > end.since(SimTime::ZERO) + drive.backlog(end) {
                 broken.push(format!("drive {number} worked for {busy} of {}", end.since(SimTime::ZERO)));
             }

@@ -180,6 +180,23 @@ mod tests {
     }
 
     #[test]
+    fn whole_ssds_stand_beside_servers_of_rates() {
+        let ssd = "ssd.drive={profile=\"r8\", blocks_per_plane=64, pages_per_block=32, filled=0.9}";
+        let array = "paraid.arrays.mixed={width=3, parities=1, drives=[\
+                     {kind=\"nvme\", capacity=\"1 GiB\", timed=true, count=2}, {kind=\"sata\", capacity=\"200 GiB\", count=2}]}";
+        for load in ["p-write", "p-read", "meta"] {
+            let short = ["paraid.warmup=\"5 ms\"", "paraid.measure=\"40 ms\"", "paraid.array=\"mixed\"", ssd, array];
+            let mut settings = short.map(str::to_owned).to_vec();
+            settings.push(format!("paraid.workload=\"{load}\""));
+            let scenario = LANGUAGE.resolve(TEXT, "x.toml", &settings, &NoFiles).expect("it is good").scenario;
+            for design in Design::ALL.iter().filter(|design| **design != Design::Swan) {
+                let measured = run(&scenario, design.name(), &NoFiles, &mut |_| true).expect("it runs");
+                assert!(measured.result.laws.hold, "{load} {}: {:?}", design.name(), measured.result.laws.broken);
+            }
+        }
+    }
+
+    #[test]
     fn wrong_keys_and_values_are_refused_with_their_place() {
         for (setting, expected) in [
             ("paraid.array=\"config-3\"", "config-1"),
@@ -188,6 +205,7 @@ mod tests {
             ("paraid.kinds.nvme.colour=1", "paraid.kinds.nvme.colour"),
             ("paraid.arrays.config-1.width=9", "paraid.arrays"),
             ("paraid.failed=17", "paraid.failed"),
+            ("paraid.arrays.config-1.drives=[{kind=\"nvme\", capacity=\"9 GiB\", timed=true, count=3}]", "ssd.drive"),
             ("paraid.workloads.meta.theta=0.0", "theta"),
         ] {
             let refused = LANGUAGE.resolve(TEXT, "x.toml", &[setting.to_owned()], &NoFiles);

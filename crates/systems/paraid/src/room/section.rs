@@ -3,12 +3,14 @@
 use crate::{
     ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig,
 };
+use flashyard_describe::drive::drive;
 use flashyard_describe::{
-    CARBON, CarbonSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown,
+    CARBON, CarbonSection, DriveSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown,
 };
 use flashyard_kernel::Rng;
 use flashyard_measure::Source;
 use flashyard_report::{CarbonFactors, Emission};
+use flashyard_ssd::DriveConfig;
 use flashyard_workload::{
     AddressPattern, Arrival, Replay, ReplayOptions, SizeMix, SourceError, Synthetic, SyntheticSpec,
 };
@@ -17,15 +19,26 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The sections.
-pub(super) static SECTIONS: [&Section; 2] = [&CARBON, &PARAID];
+pub(super) static SECTIONS: [&Section; 3] = [&CARBON, &PARAID, &SSD];
 
 static PARAID: Section = Section::of::<ParaidSection>("paraid", &[("paraid", &[Purpose::Run])]);
+
+static SSD: Section = Section::of::<SsdSection>("ssd", &[("ssd", &[Purpose::Run])]).with_drives();
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Sections {
     carbon: CarbonSection,
     paraid: ParaidSection,
+    ssd: Option<SsdSection>,
+}
+
+/// The SSD of drives with `timed = true`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SsdSection {
+    /// The drive.
+    drive: DriveSection,
 }
 
 /// All that runs have in common.
@@ -33,6 +46,7 @@ pub(super) struct Sections {
 pub(crate) struct ParaidScenario {
     seed: u64,
     carbon: CarbonFactors,
+    ssd: Option<SsdSection>,
     pub(super) paraid: ParaidSection,
 }
 
@@ -181,18 +195,21 @@ pub(super) struct ArraySection {
     #[schemars(range(min = 1, max = 2))]
     parities: u32,
     /// The drives, 2 to 255 of them, in the order of their slots.
-    drives: Vec<DriveSection>,
+    drives: Vec<SlotSection>,
 }
 
 /// Drives of one kind and size.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DriveSection {
+struct SlotSection {
     /// One of `[paraid.kinds]`.
     kind: String,
     /// Room of each.
     #[schemars(extend("x-minimum" = "1 MiB", "x-maximum" = "100 TiB"))]
     capacity: Size,
+    /// Whether each is a whole SSD, that of `[ssd.drive]`, with its capacity. Its kind says what the layout knows of it.
+    #[serde(default)]
+    timed: bool,
     /// How many there are.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 255))]
@@ -261,8 +278,8 @@ fn found<'a, T>(
 impl ParaidScenario {
     /// Errors: a section that is not there or cannot be read.
     pub(super) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let Sections { carbon, paraid } = scenario.own()?;
-        Ok(Self { seed: scenario.seed, carbon: flashyard_describe::carbon(&carbon), paraid })
+        let Sections { carbon, paraid, ssd } = scenario.own()?;
+        Ok(Self { seed: scenario.seed, carbon: flashyard_describe::carbon(&carbon), ssd, paraid })
     }
 
     /// Errors: names that are none, arrays and loads that cannot be.
@@ -302,8 +319,13 @@ impl ParaidScenario {
         let mut drives = Vec::new();
         for drive in &found("paraid.array", "array", &self.paraid.arrays, array)?.drives {
             let kind = found("paraid.arrays", "kind of drive", &self.paraid.kinds, &drive.kind)?;
+            // An SSD stands for one that is larger by the scale.
+            let capacity = match drive.timed {
+                false => drive.capacity.0.get(),
+                true => u64::from(self.ssd()?.ftl.logical_slots) * 4096 * u64::from(self.paraid.scale),
+            };
             let config = RateConfig {
-                capacity: drive.capacity.0.get(),
+                capacity,
                 read_rate: kind.read_rate.0,
                 write_rate: kind.write_rate.0,
                 small_rate: kind.small_rate.0,
@@ -316,6 +338,26 @@ impl ParaidScenario {
             2..=255 => Ok(drives),
             count => Err(ScenarioError::value("paraid.arrays", format!("{array} has {count} drives; give 2 to 255"))),
         }
+    }
+
+    /// The SSD of timed drives.
+    ///
+    /// Errors: there is none, or one that cannot be.
+    fn ssd(&self) -> Result<DriveConfig, ScenarioError> {
+        let missing =
+            || ScenarioError::value("ssd.drive", "drives with timed = true need it; give profile = \"r8\"".to_owned());
+        let source = |source| ScenarioError::In {
+            path: "ssd.".to_owned(),
+            label: "the SSD".to_owned(),
+            source: Box::new(source),
+        };
+        drive(self.ssd.as_ref().map(|ssd| &ssd.drive).ok_or_else(missing)?).map_err(source)
+    }
+
+    /// Numbers of timed drives, with their configurations.
+    fn timed(&self, array: &ArraySection) -> Result<Vec<(usize, DriveConfig)>, ScenarioError> {
+        let slots = array.drives.iter().flat_map(|slot| std::iter::repeat_n(slot.timed, slot.count as usize));
+        slots.enumerate().filter(|slot| slot.1).map(|(number, _)| Ok((number, self.ssd()?))).collect()
     }
 
     /// Chunks of a stripe of an array.
@@ -343,6 +385,7 @@ impl ParaidScenario {
         Ok(ArrayConfig {
             design,
             drives,
+            timed: self.timed(of)?,
             width: of.width as usize,
             parities: of.parities as usize,
             failed: paraid.failed.map(|drive| drive as usize),
