@@ -228,10 +228,10 @@ pub enum ArrayRunError {
     #[error("{0} is not modelled without a drive")]
     Degraded(&'static str),
     /// A log without room to collect garbage.
-    #[error("the log has {0} stripes, too few to collect garbage; give larger drives or less scale")]
+    #[error("the log has {0} stripes, too few to collect garbage; give larger drives or a smaller paraid.scale")]
     Small(u64),
     /// More stripes than are counted.
-    #[error("the drives make {0} stripes, and 2^31 are the most; give more scale")]
+    #[error("the drives make {0} stripes, and 2^25 are the most; give a larger paraid.scale")]
     Large(u64),
     /// Requests.
     #[error(transparent)]

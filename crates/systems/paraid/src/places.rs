@@ -5,6 +5,9 @@ use crate::latin::Latin;
 use flashyard_array::layout::{Column, Layout, Member};
 use flashyard_array::learned::{Chunk, LearnedMap, Place};
 
+/// Most stripes: two gigabytes of what the simulator knows of them.
+const STRIPES_MAX: u64 = 1 << 25;
+
 /// A map from chunks of stripes to places on drives.
 #[derive(Debug)]
 pub(crate) enum Places {
@@ -42,7 +45,7 @@ impl Places {
             Design::Swan => Self::slots(&members, config.width)?,
         };
         match places.stripes() {
-            stripes if stripes >= 1 << 31 => Err(ArrayRunError::Large(stripes)),
+            stripes if stripes > STRIPES_MAX => Err(ArrayRunError::Large(stripes)),
             _ => Ok(places),
         }
     }

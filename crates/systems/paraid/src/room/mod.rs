@@ -31,7 +31,7 @@ impl Room for ParaidRoom {
     }
 
     fn about(&self) -> &'static str {
-        "arrays of unlike drives: seven ways to lay out, write and move data over the same ones"
+        "arrays of unlike drives: ways to lay out, write and move data over the same ones"
     }
 
     fn designs(&self) -> Vec<DesignInfo> {

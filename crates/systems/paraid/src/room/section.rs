@@ -6,6 +6,7 @@ use crate::{
 use flashyard_describe::drive::drive;
 use flashyard_describe::{
     CARBON, CarbonSection, DriveSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown,
+    keyed,
 };
 use flashyard_kernel::Rng;
 use flashyard_measure::Source;
@@ -346,12 +347,7 @@ impl ParaidScenario {
     fn ssd(&self) -> Result<DriveConfig, ScenarioError> {
         let missing =
             || ScenarioError::value("ssd.drive", "drives with timed = true need it; give profile = \"r8\"".to_owned());
-        let source = |source| ScenarioError::In {
-            path: "ssd.".to_owned(),
-            label: "the SSD".to_owned(),
-            source: Box::new(source),
-        };
-        drive(self.ssd.as_ref().map(|ssd| &ssd.drive).ok_or_else(missing)?).map_err(source)
+        drive(self.ssd.as_ref().map(|ssd| &ssd.drive).ok_or_else(missing)?).map_err(of_ssd)
     }
 
     /// Numbers of timed drives, with their configurations.
@@ -497,11 +493,16 @@ pub(super) fn replay(trace: String, volume: u64, files: &'static dyn Files) -> S
     Box::new(Replay::new(open, options))
 }
 
+fn of_ssd(source: ScenarioError) -> ScenarioError {
+    ScenarioError::In { path: "ssd.".to_owned(), label: "the SSD".to_owned(), source: Box::new(source) }
+}
+
 /// An error of an array, as one of its scenario.
 pub(super) fn of_array(error: ArrayRunError) -> ScenarioError {
     match error {
         ArrayRunError::Interrupted => ScenarioError::Interrupted,
         ArrayRunError::NoDrive(_) => ScenarioError::value("paraid.failed", error.to_string()),
+        ArrayRunError::Drive(error) => of_ssd(keyed::drive(error)),
         ArrayRunError::Wear { .. } => ScenarioError::value("paraid.wear", error.to_string()),
         ArrayRunError::Groups { .. } | ArrayRunError::Degraded(_) => ScenarioError::value("designs", error.to_string()),
         other => ScenarioError::value("paraid.array", other.to_string()),
