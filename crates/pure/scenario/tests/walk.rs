@@ -236,7 +236,7 @@ fn array() -> String {
     text.replace("\"2 s\"", "\"1 ms\"").replace("name = \"paraid\"", "name = \"walk\"")
 }
 
-/// The same of SSDs.
+/// An array of SSDs, for a moment.
 fn ssd() -> String {
     let mirrored =
         &MIRROR[MIRROR.find("profile").expect("it has a drive")..MIRROR.find("[mirror]").expect("it is a mirror")];
