@@ -9,6 +9,7 @@
 
 mod aged_drive;
 mod annotate;
+mod carbon;
 mod check;
 pub mod drive;
 mod error;
@@ -42,6 +43,7 @@ pub mod volumes;
 mod wear;
 
 pub use aged_drive::{AgedDrive, AgedDriveError};
+pub use carbon::{CARBON, CarbonSection, carbon};
 pub use drive::{DriveSection, RecordsSection, StripeSection, idle_where_aged};
 pub use error::ScenarioError;
 pub use files::{AccessRecords, Files, NoFiles};

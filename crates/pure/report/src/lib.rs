@@ -5,6 +5,7 @@
 
 mod bom;
 mod capacity;
+mod carbon;
 mod charts;
 mod common;
 mod component;
@@ -34,6 +35,7 @@ mod table;
 
 pub use bom::{Compute, Prices, Shares, bill_of_materials};
 pub use capacity::{CapacityRecord, CapacitySample, capacity_table};
+pub use carbon::{CarbonFactors, Emission};
 pub use charts::{Chart, ChartAxis, ChartForm, ChartPage, ChartPanel, ChartSection, ChartSeries, ChartTable};
 pub use common::{
     ENERGY, ENERGY_PER_GB, FLASH_UTILIZATION, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,

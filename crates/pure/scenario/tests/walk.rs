@@ -208,6 +208,13 @@ fn context(path: &str) -> (String, Vec<&'static str>) {
                 "mirror.drive.wear.rates.k=2.0",
             ],
         ),
+        "ssd.drive.stripe.members" => (ssd(), vec!["ssd.drive.coalesce_writes=true"]),
+        path if path.starts_with("ssd.drive.wear.rates.") => (
+            ssd(),
+            vec!["ssd.drive.wear.rates.epsilon=0.001", "ssd.drive.wear.rates.alpha=1e-7", "ssd.drive.wear.rates.k=2.0"],
+        ),
+        path if path.starts_with("ssd.") => (ssd(), vec![]),
+        path if path.starts_with("paraid.") => (array(), vec![]),
         path if path.starts_with("mirror.") => (MIRROR.to_owned(), vec![]),
         path if path.starts_with("cvss.") => (CVSS.to_owned(), vec![]),
         path if path.starts_with("life.") => (SMALL.to_owned(), vec!["drive.coalesce_writes=true"]),
@@ -215,6 +222,21 @@ fn context(path: &str) -> (String, Vec<&'static str>) {
         path if path.starts_with("vh.") => (SMALL.to_owned(), vec!["designs=[\"vh\"]"]),
         _ => (SMALL.to_owned(), vec![]),
     }
+}
+
+/// An array of unlike drives, for a moment.
+fn array() -> String {
+    let text = include_str!("../../../../scenarios/paraid/scenario.toml");
+    text.replace("\"2 s\"", "\"1 ms\"").replace("name = \"paraid\"", "name = \"walk\"")
+}
+
+/// An array of SSDs, for a moment.
+fn ssd() -> String {
+    let mirrored =
+        &MIRROR[MIRROR.find("profile").expect("it has a drive")..MIRROR.find("[mirror]").expect("it is a mirror")];
+    let drives = "drives = [{ kind = \"nvme\", capacity = \"1 GiB\", timed = true, count = 3 }]";
+    let text = array().replace("array = \"config-1\"", "array = \"ssds\"");
+    format!("{text}\n[paraid.arrays.ssds]\nwidth = 3\nparities = 1\n{drives}\n[ssd.drive]\n{mirrored}")
 }
 
 /// Keys whose largest value takes long, but no longer than a user asks for: they are held against the schema only.
@@ -250,7 +272,7 @@ fn outcome(text: &str, settings: &[String], path: &str) -> Result<Vec<Value>, Sc
     let resolved = resolve(text, "walk.toml", settings, &Few)?;
     let scenario = &resolved.scenario;
     let is_largest = settings.last().is_some_and(|setting| setting.len() > path.len() + 4);
-    let of_any_drive = path.strip_prefix("mirror.").unwrap_or(path);
+    let of_any_drive = path.strip_prefix("mirror.").or(path.strip_prefix("ssd.")).unwrap_or(path);
     if is_largest && LONG.contains(&of_any_drive) || path.starts_with("explore.") {
         return Ok(Vec::new());
     }

@@ -1,0 +1,241 @@
+//! Exchanges as they happen: by the thread of moves, and by writes on their way.
+
+use crate::base::{Base, Event};
+use crate::config::{CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
+use crate::exchange::{Exchange, LISTED, LOOKS, TRIES, fast_of};
+use crate::places::Places;
+use crate::stripe::{NONE, StripeOp, Work};
+use crate::stripes::Stripes;
+use flashyard_array::learned::{Chunk, Place};
+use flashyard_units::{SimSpan, SimTime};
+
+impl Stripes {
+    /// Chunks that fast drives have room for.
+    fn fast_room(&self, base: &Base) -> u64 {
+        let Some(exchanges) = &self.exchanges else { return 0 };
+        let fast = base.config.drives.iter().zip(&exchanges.fast).filter(|(_, is_fast)| **is_fast);
+        fast.map(|(drive, _)| drive.capacity / u64::from(CHUNK_BYTES)).sum()
+    }
+
+    /// The profiler takes an interval in, and lists what is hot and lies on slow drives.
+    pub(crate) fn end_interval(&mut self, base: &mut Base, now: SimTime) {
+        self.measure_drives(base, now);
+        let (room, width) = (self.fast_room(base), base.config.width);
+        let (Some(exchanges), Places::Learned(map), Some(profile)) =
+            (&mut self.exchanges, &mut base.places, &mut base.profile)
+        else {
+            return;
+        };
+        profile.end_interval();
+        exchanges.hot = profile.hot_from(room);
+        exchanges.listed.clear();
+        if map.wants_retraining() {
+            map.retrain();
+        }
+        if let Some(hot) = exchanges.hot {
+            for number in 0..map.stripes() as usize * width {
+                let chunk = Chunk { stripe: (number / width) as u32, column: (number % width) as u8 };
+                if profile.bin(number) >= Some(hot) && !exchanges.fast[usize::from(map.get(chunk).drive)] {
+                    exchanges.listed.push(chunk);
+                }
+            }
+            let average = |chunk: &Chunk| profile.average(chunk.stripe as usize * width + usize::from(chunk.column));
+            // Averages are never below zero, so that their bits have their order.
+            exchanges.listed.sort_by_key(|chunk| average(chunk).to_bits());
+            let more = exchanges.listed.len().saturating_sub(LISTED);
+            exchanges.listed.drain(..more);
+        }
+        base.at(now + base.config.moves.interval, Event::Interval);
+    }
+
+    /// Drives are fast by what they did in the last interval, where the design measures them: by the time that their work took, and
+    /// the time that their published rates would have taken. An idle drive is as fast as it was. Source: \[A\] sheet paraid §9.
+    fn measure_drives(&mut self, base: &Base, at: SimTime) {
+        let Some(exchanges) = self.exchanges.as_mut().filter(|_| base.config.design == Design::HeteroRaid) else {
+            return;
+        };
+        let mut rates: Vec<u64> = Vec::with_capacity(base.drives.len());
+        for (number, drive) in base.drives.iter().enumerate() {
+            let (before, now) = (exchanges.measured[number], drive.counters(at));
+            let (busy, nominal) = (now.busy - before.busy, now.nominal - before.nominal);
+            if busy > SimSpan::ZERO {
+                exchanges.measured[number] = now;
+                exchanges.shares[number] = nominal.ratio_of(busy);
+            }
+            rates.push((base.config.drives[number].read_rate.get() as f64 * exchanges.shares[number]) as u64);
+        }
+        exchanges.fast = fast_of(&rates);
+    }
+
+    /// A cold chunk on a fast drive that may change places with a chunk. Only drives without work, where those are asked for.
+    fn find_cold(&mut self, base: &Base, now: SimTime, hot: Chunk, is_idle: bool) -> Option<Chunk> {
+        let (Some(exchanges), Places::Learned(map), Some(profile)) = (&mut self.exchanges, &base.places, &base.profile)
+        else {
+            return None;
+        };
+        let threshold = exchanges.hot?;
+        let width = base.config.width;
+        let slow = map.get(hot).drive;
+        // Drives of the other chunks of the hot one's stripe.
+        let mut others = [u8::MAX; WIDTH_MAX];
+        for column in (0..width).filter(|&column| column != usize::from(hot.column)) {
+            others[column] = map.get(Chunk { stripe: hot.stripe, column: column as u8 }).drive;
+        }
+        let shares = |stripe: u32, column: u8, drive: u8| {
+            (0..width as u8).any(|other| other != column && map.get(Chunk { stripe, column: other }).drive == drive)
+        };
+        for _ in 0..LOOKS {
+            let at = exchanges.cursor;
+            let drive = usize::from(at.drive);
+            let chunks = base.config.drives[drive].capacity / u64::from(CHUNK_BYTES);
+            let is_over = !exchanges.fast[drive] || u64::from(at.chunk) + 1 >= chunks;
+            let next = (drive + 1) % base.config.drives.len();
+            exchanges.cursor =
+                if is_over { Place { drive: next as u8, chunk: 0 } } else { Place { chunk: at.chunk + 1, ..at } };
+            if !exchanges.fast[drive] || is_idle && !base.drives[drive].is_idle(now) || others.contains(&at.drive) {
+                // No place of this drive will do.
+                exchanges.cursor = Place { drive: next as u8, chunk: at.chunk };
+                continue;
+            }
+            let Some(cold) = map.find(at) else { continue };
+            let number = cold.stripe as usize * width + usize::from(cold.column);
+            if cold.stripe != hot.stripe
+                && profile.bin(number) < Some(threshold)
+                && self.active[cold.stripe as usize] == NONE
+                && !shares(cold.stripe, cold.column, slow)
+            {
+                return Some(cold);
+            }
+        }
+        None
+    }
+
+    fn is_hot_and_slow(&self, base: &Base, chunk: Chunk) -> bool {
+        let (Some(exchanges), Places::Learned(map), Some(profile)) = (&self.exchanges, &base.places, &base.profile)
+        else {
+            return false;
+        };
+        let number = chunk.stripe as usize * base.config.width + usize::from(chunk.column);
+        exchanges.hot.is_some_and(|hot| profile.bin(number) >= Some(hot))
+            && !exchanges.fast[usize::from(map.get(chunk).drive)]
+    }
+
+    /// Keeps writes off a stripe.
+    fn occupy(&mut self, stripe: u32) -> u32 {
+        let op = self.ops.insert(StripeOp::new(stripe, Work::Exchanged, [0; WIDTH_MAX])) as u32;
+        self.active[stripe as usize] = op;
+        op
+    }
+
+    /// A write that replaces a hot chunk on a slow drive takes it to a fast one.
+    pub(crate) fn exchange_with(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        if self.exchanges.is_none() || base.config.failed.is_some() {
+            return;
+        }
+        let op = self.ops[number as usize];
+        for data in (0..base.config.data()).filter(|&data| op.blocks[data] == CHUNK_BLOCKS) {
+            let hot = Chunk { stripe: op.stripe, column: base.column(op.stripe, data) as u8 };
+            if !self.is_hot_and_slow(base, hot) {
+                continue;
+            }
+            let Some(cold) = self.find_cold(base, now, hot, false) else { continue };
+            let ops = [self.occupy(cold.stripe), NONE];
+            if let Some(exchanges) = &mut self.exchanges {
+                let exchange = exchanges.under_way.insert(Exchange { hot, cold, ops }) as u32;
+                self.ops[number as usize].exchange = exchange;
+            }
+            return;
+        }
+    }
+
+    fn exchange(&self, number: u32) -> Option<Exchange> {
+        self.exchanges.as_ref()?.under_way.get(number as usize).copied()
+    }
+
+    /// Reads the cold chunk that a write displaces.
+    pub(crate) fn read_partner(&mut self, base: &mut Base, now: SimTime, op: u32) -> SimTime {
+        let Some(Exchange { cold, .. }) = self.exchange(self.ops[op as usize].exchange) else { return now };
+        copy(base, now, cold, false)
+    }
+
+    /// The chunks of a write change places; the cold one is written to its new place.
+    pub(crate) fn write_partner(&mut self, base: &mut Base, now: SimTime, op: u32) -> SimTime {
+        let Some(Exchange { hot, cold, .. }) = self.exchange(self.ops[op as usize].exchange) else { return now };
+        swap(base, hot, cold);
+        copy(base, now, cold, true)
+    }
+
+    /// A write with an exchange has ended: so has the exchange.
+    pub(crate) fn exchanged(&mut self, base: &mut Base, now: SimTime, op: &StripeOp) {
+        let Some(exchanges) = &mut self.exchanges else { return };
+        if let Some(exchange) =
+            (op.exchange != NONE).then(|| exchanges.under_way.remove(op.exchange as usize)).flatten()
+        {
+            base.counters.exchanged[1] += 1;
+            self.ended(base, now, exchange.ops[0]);
+        }
+    }
+
+    /// The thread of moves looks for a hot chunk whose drive has no work, and for a cold one to go with it.
+    pub(crate) fn look(&mut self, base: &mut Base, now: SimTime) {
+        match self.begin_move(base, now) {
+            Some((number, done)) => base.after(done, SimSpan::ZERO, Event::MoveRead(number)),
+            None => base.at(now + base.config.moves.look, Event::Look),
+        }
+    }
+
+    fn begin_move(&mut self, base: &mut Base, now: SimTime) -> Option<(u32, SimTime)> {
+        if base.config.failed.is_some() {
+            return None;
+        }
+        let listed = self.exchanges.as_ref()?.listed.len();
+        for at in (listed.saturating_sub(TRIES)..listed).rev() {
+            let hot = self.exchanges.as_ref()?.listed[at];
+            if !self.is_hot_and_slow(base, hot) {
+                self.exchanges.as_mut()?.listed.remove(at);
+                continue;
+            }
+            let drive = base.places.place(hot.stripe, usize::from(hot.column)).drive;
+            if self.active[hot.stripe as usize] != NONE || !base.drives[usize::from(drive)].is_idle(now) {
+                continue;
+            }
+            let Some(cold) = self.find_cold(base, now, hot, true) else { continue };
+            let ops = [self.occupy(cold.stripe), self.occupy(hot.stripe)];
+            let done = copy(base, now, hot, false).max(copy(base, now, cold, false));
+            let exchanges = self.exchanges.as_mut()?;
+            exchanges.listed.remove(at);
+            return Some((exchanges.under_way.insert(Exchange { hot, cold, ops }) as u32, done));
+        }
+        None
+    }
+
+    /// Both chunks of a move are read: they change places and are written.
+    pub(crate) fn move_read(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let Some(Exchange { hot, cold, .. }) = self.exchange(number) else { return };
+        swap(base, hot, cold);
+        let done = copy(base, now, hot, true).max(copy(base, now, cold, true));
+        base.after(done, SimSpan::ZERO, Event::Moved(number));
+    }
+
+    /// A move has ended.
+    pub(crate) fn moved(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let exchange = self.exchanges.as_mut().and_then(|exchanges| exchanges.under_way.remove(number as usize));
+        for op in exchange.iter().flat_map(|exchange| exchange.ops) {
+            self.ended(base, now, op);
+        }
+        base.counters.exchanged[0] += 1;
+        self.look(base, now);
+    }
+}
+
+fn swap(base: &mut Base, one: Chunk, other: Chunk) {
+    if let Places::Learned(map) = &mut base.places {
+        map.exchange(one, other);
+    }
+}
+
+/// A whole chunk, which the profiler does not see.
+fn copy(base: &mut Base, now: SimTime, chunk: Chunk, is_write: bool) -> SimTime {
+    let place = base.places.place(chunk.stripe, usize::from(chunk.column));
+    base.send(now, place, is_write, CHUNK_BYTES)
+}

@@ -1,0 +1,291 @@
+//! Writes over stripes with parity.
+
+use crate::base::{Base, Event};
+use crate::config::{ArrayConfig, BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
+use crate::exchange::Exchanges;
+use crate::fusion::{Fusion, REPLICATED};
+use crate::stripe::{NONE, Part, StripeOp, Way, Work};
+use flashyard_kernel::Slab;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Writes of stripes under way, and what keeps order among them.
+pub(crate) struct Stripes {
+    pub(crate) ops: Slab<StripeOp>,
+    parts: Slab<Part>,
+    /// By stripe: its operation.
+    pub(crate) active: Vec<u32>,
+    /// When the thread of each of MD's arrays is free.
+    daemons: Vec<SimTime>,
+    /// Stripes whose parity is known, by their remainder.
+    parity_cache: Vec<u32>,
+    pub(crate) exchanges: Option<Exchanges>,
+    pub(crate) fusion: Option<Fusion>,
+}
+
+impl Stripes {
+    pub(crate) fn new(config: &ArrayConfig, stripes: usize) -> Self {
+        let caches = config.design == Design::Straid || config.design.is_fast_first();
+        Self {
+            ops: Slab::default(),
+            parts: Slab::default(),
+            active: vec![NONE; stripes],
+            daemons: vec![SimTime::ZERO; 256],
+            parity_cache: vec![NONE; if caches { config.software.parity_cache as usize } else { 0 }],
+            exchanges: config.design.moves().then(|| Exchanges::new(config)),
+            fusion: (config.design == Design::FusionRaid).then(|| Fusion::new(stripes)),
+        }
+    }
+
+    /// Splits a write into stripes, each of which is written as a whole.
+    pub(crate) fn write(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let request = base.requests[number as usize];
+        let stripe_bytes = base.config.data() as u64 * u64::from(CHUNK_BYTES);
+        let (mut at, end) = (request.offset, request.offset + u64::from(request.len));
+        // The request itself holds one, so that none of its stripes completes it early.
+        base.requests[number as usize].left = 1;
+        while at < end {
+            let stripe = at / stripe_bytes;
+            let stripe_end = ((stripe + 1) * stripe_bytes).min(end);
+            let mut blocks = [0; WIDTH_MAX];
+            while at < stripe_end {
+                let chunk = at / u64::from(CHUNK_BYTES);
+                let piece_end = ((chunk + 1) * u64::from(CHUNK_BYTES)).min(stripe_end);
+                let first = at / u64::from(BLOCK_BYTES);
+                let last = piece_end.div_ceil(u64::from(BLOCK_BYTES));
+                blocks[(chunk % base.config.data() as u64) as usize] = (last - first) as u8;
+                at = piece_end;
+            }
+            base.requests[number as usize].left += 1;
+            self.join(base, now, stripe as u32, blocks, number);
+        }
+        self.part_done(base, now, number);
+    }
+
+    /// A request writes blocks of a stripe: it begins, joins the write that waits, or waits itself.
+    fn join(&mut self, base: &mut Base, now: SimTime, stripe: u32, blocks: [u8; WIDTH_MAX], request: u32) {
+        let mut op = StripeOp::new(stripe, Work::Write, blocks);
+        let part = self.parts.insert(Part { request, next: NONE }) as u32;
+        op.parts = part;
+        let mut last = self.active[stripe as usize];
+        if last == NONE {
+            let number = self.ops.insert(op) as u32;
+            self.active[stripe as usize] = number;
+            return self.begin(base, now, number);
+        }
+        loop {
+            let waiting = self.ops[last as usize].waiting;
+            if waiting == NONE {
+                break;
+            }
+            last = waiting;
+            let waiting = &mut self.ops[waiting as usize];
+            if base.config.design != Design::Mdraid && waiting.work == Work::Write {
+                waiting.join(&blocks);
+                self.parts[part as usize].next = std::mem::replace(&mut waiting.parts, part);
+                base.counters.joined += 1;
+                return;
+            }
+        }
+        self.ops[last as usize].waiting = self.ops.insert(op) as u32;
+    }
+
+    /// When software has done its work for an operation: MD's thread in its turn, else a thread of the stripe's own.
+    fn software(&mut self, base: &mut Base, now: SimTime, op: u32, commands: usize, more: SimSpan) -> SimTime {
+        let StripeOp { stripe, .. } = self.ops[op as usize];
+        let software = base.config.software;
+        let work = software.command * commands as u64 + more;
+        if base.config.design != Design::Mdraid {
+            return now + work;
+        }
+        let visit = software.visit * u64::from(self.ops[op as usize].span());
+        let daemon = &mut self.daemons[base.places.group(stripe)];
+        *daemon = (*daemon).max(now) + visit + work;
+        *daemon
+    }
+
+    /// A stripe is free for an operation, whose way is chosen now.
+    pub(crate) fn begin(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let op = self.ops[number as usize];
+        match op.work {
+            Work::Write => {}
+            Work::Convert => self.ops[number as usize].way = Way::Reconstruct,
+            Work::Exchanged => return,
+        }
+        if op.work == Work::Write {
+            let way = self.way(base, &op);
+            self.ops[number as usize].way = way;
+            base.counters.ways[way as usize] += 1;
+            self.exchange_with(base, now, number);
+        }
+        let StripeOp { way, exchange, .. } = self.ops[number as usize];
+        if exchange == NONE && matches!(way, Way::Full | Way::NoParity | Way::Replicate) {
+            return self.combine(base, now, number);
+        }
+        let commands = self.reads(base, number).count() + usize::from(exchange != NONE);
+        let at = self.software(base, now, number, commands, SimSpan::ZERO);
+        base.at(at, Event::Begun(number));
+    }
+
+    /// How parity comes about.
+    fn way(&self, base: &mut Base, op: &StripeOp) -> Way {
+        let (data, parities, stripe) = (base.config.data(), base.config.parities, op.stripe);
+        if op.is_full(data) {
+            return Way::Full;
+        }
+        if base.config.design == Design::FusionRaid {
+            return Way::Replicate;
+        }
+        if base.config.failed.is_some() {
+            if (0..parities).all(|parity| base.is_failed(stripe, base.parity_column(stripe, parity))) {
+                return Way::NoParity;
+            }
+            for of in 0..data {
+                if base.is_failed(stripe, base.column(stripe, of)) {
+                    return if op.blocks[of] > 0 { Way::Reconstruct } else { Way::Modify };
+                }
+            }
+        }
+        let known = self.knows_parity(stripe);
+        let way = op.cheapest(data, if known { 0 } else { parities });
+        base.counters.parity_hits += u64::from(known && way == Way::Modify);
+        way
+    }
+
+    fn knows_parity(&self, stripe: u32) -> bool {
+        let size = self.parity_cache.len();
+        size > 0 && self.parity_cache[stripe as usize % size] == stripe
+    }
+
+    /// Columns that an operation reads, and blocks of them.
+    fn reads(&self, base: &Base, number: u32) -> impl Iterator<Item = (usize, u8)> + use<> {
+        let op = self.ops[number as usize];
+        let (data, parities) = (base.config.data(), base.config.parities);
+        let (start, width) = (op.stripe as usize % base.config.width, base.config.width);
+        let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
+        let parity_span = if self.knows_parity(op.stripe) { 0 } else { span };
+        let blocks = move |column: usize| match (op.way, column < parities) {
+            (Way::Modify, true) => parity_span,
+            (Way::Modify, false) => op.blocks[column - parities],
+            (Way::Reconstruct, false) => span.saturating_sub(op.blocks[column - parities]),
+            _ => 0,
+        };
+        let all = (0..data + parities).map(move |column| ((start + column) % width, blocks(column)));
+        all.filter(|&(_, blocks)| blocks > 0)
+    }
+
+    /// The first commands of an operation go out.
+    pub(crate) fn begun(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let stripe = self.ops[number as usize].stripe;
+        let mut done = self.read_partner(base, now, number);
+        for (column, blocks) in self.reads(base, number) {
+            done = done.max(base.command(now, stripe, column, false, u32::from(blocks) * BLOCK_BYTES));
+        }
+        base.after(done, SimSpan::ZERO, Event::Read(number));
+    }
+
+    /// All that an operation reads is there: parity is made.
+    pub(crate) fn combine(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let op = self.ops[number as usize];
+        let written = op.blocks.iter().filter(|&&blocks| blocks > 0).count();
+        let (chunks, copies) = match op.way {
+            Way::Full | Way::Reconstruct => (base.config.data(), 1),
+            Way::Modify => (written + 1, 1),
+            Way::NoParity => (0, 1),
+            Way::Replicate => (0, 1 + base.config.parities),
+        };
+        let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
+        let commands = written * copies + if op.way == Way::Replicate { 0 } else { base.config.parities };
+        let at = self.software(base, now, number, commands, base.combining(span, chunks));
+        base.at(at, Event::Combined(number));
+    }
+
+    /// Data and parity go out.
+    pub(crate) fn combined(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let op = self.ops[number as usize];
+        let stripe = op.stripe;
+        if op.way == Way::Replicate {
+            let done = self.fusion.as_mut().map_or(now, |fusion| fusion.replicate(base, now, &op));
+            return base.after(done, SimSpan::ZERO, Event::Written(number));
+        }
+        let mut done = self.write_partner(base, now, number);
+        let redirected = if op.work == Work::Convert {
+            self.fusion.as_mut().map_or(0, |fusion| fusion.take_redirected(stripe))
+        } else {
+            0
+        };
+        for data in 0..base.config.data() {
+            let blocks = if redirected & 1 << data == 0 { op.blocks[data] } else { CHUNK_BLOCKS };
+            if blocks > 0 {
+                let column = base.column(stripe, data);
+                done = done.max(base.command(now, stripe, column, true, u32::from(blocks) * BLOCK_BYTES));
+            }
+        }
+        if op.way != Way::NoParity {
+            let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
+            for parity in 0..base.config.parities {
+                let column = base.parity_column(stripe, parity);
+                done = done.max(base.command(now, stripe, column, true, u32::from(span) * BLOCK_BYTES));
+            }
+            let size = self.parity_cache.len();
+            if size > 0 {
+                self.parity_cache[stripe as usize % size] = stripe;
+            }
+        }
+        base.after(done, SimSpan::ZERO, Event::Written(number));
+    }
+
+    /// An operation is on drives.
+    pub(crate) fn written(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        if base.config.design != Design::Mdraid {
+            return self.ended(base, now, number);
+        }
+        let at = self.software(base, now, number, 0, SimSpan::ZERO);
+        base.at(at, Event::Ended(number));
+    }
+
+    /// An operation has ended: its requests hear of it, and the next one of its stripe begins.
+    pub(crate) fn ended(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let Some(op) = self.ops.remove(number as usize) else { return };
+        self.active[op.stripe as usize] = op.waiting;
+        self.exchanged(base, now, &op);
+        if let Some(fusion) = &mut self.fusion {
+            fusion.note_ended(base, &op);
+            self.convert(base, now);
+        }
+        let mut part = op.parts;
+        while let Some(of) = (part != NONE).then(|| self.parts.remove(part as usize)).flatten() {
+            self.part_done(base, now, of.request);
+            part = of.next;
+        }
+        if op.waiting != NONE {
+            self.begin(base, now, op.waiting);
+        }
+    }
+
+    fn part_done(&mut self, base: &mut Base, now: SimTime, number: u32) {
+        let request = &mut base.requests[number as usize];
+        request.left -= 1;
+        if request.left == 0 {
+            base.at(now, Event::Answer(number));
+        }
+    }
+
+    /// Makes parity of the oldest stripe, one at a time, while more than so many have replicas.
+    fn convert(&mut self, base: &mut Base, now: SimTime) {
+        let Some(fusion) = &mut self.fusion else { return };
+        while !fusion.is_converting && fusion.queue.len() > base.config.fusion.replicated as usize {
+            let Some(stripe) = fusion.queue.pop_front() else { return };
+            if fusion.state[stripe as usize] & REPLICATED == 0 {
+                continue;
+            }
+            if self.active[stripe as usize] != NONE {
+                fusion.queue.push_back(stripe);
+                return;
+            }
+            fusion.is_converting = true;
+            let op = self.ops.insert(StripeOp::new(stripe, Work::Convert, [0; WIDTH_MAX])) as u32;
+            self.active[stripe as usize] = op;
+            return self.begin(base, now, op);
+        }
+    }
+}

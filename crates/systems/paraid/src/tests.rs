@@ -1,0 +1,210 @@
+//! Arrays under small loads, against what can be said without a simulation.
+
+use crate::exchange::Exchanges;
+use crate::places::Places;
+use crate::{Array, ArrayConfig, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
+use flashyard_kernel::Rng;
+use flashyard_units::{ByteRate, Named, SimSpan};
+use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec};
+
+const MIB: u64 = 1 << 20;
+
+fn drive(capacity_mib: u64, rate_mb: u64) -> RateConfig {
+    RateConfig {
+        capacity: capacity_mib * MIB,
+        read_rate: ByteRate::from_mb(rate_mb),
+        write_rate: ByteRate::from_mb(rate_mb / 2),
+        small_rate: ByteRate::from_mb(rate_mb / 4),
+        read_latency: SimSpan::from_us(80),
+        write_latency: SimSpan::from_us(20),
+    }
+}
+
+fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
+    ArrayConfig {
+        design,
+        drives,
+        timed: Vec::new(),
+        width: 3,
+        parities: 1,
+        failed: None,
+        wear: None,
+        software: SoftwareConfig {
+            request: SimSpan::from_us(3),
+            command: SimSpan::from_us(1),
+            parity_rate: ByteRate::from_mb(10_000),
+            visit: SimSpan::from_us(2),
+            parity_cache: 16,
+        },
+        moves: MovesConfig { interval: SimSpan::from_ms(20), sample: 1, look: SimSpan::from_us(100) },
+        fusion: FusionConfig { spike: SimSpan::from_ms(1), replicated: 64 },
+        spare: 0.25,
+        workers: 8,
+        warmup: SimSpan::from_ms(100),
+        measure: SimSpan::from_ms(400),
+        seed: 1,
+    }
+}
+
+fn load(read_share: f64, address: AddressPattern, size: u32, span_bytes: u64) -> Box<Synthetic> {
+    let spec = SyntheticSpec {
+        read_share,
+        read_size: SizeMix::Fixed(size),
+        write_size: SizeMix::Fixed(size),
+        address,
+        span_bytes,
+        alignment_bytes: size,
+        arrival: Arrival::Immediate,
+        requests: None,
+        pass_bytes: None,
+    };
+    Box::new(Synthetic::new(spec, Rng::named(1, "load")).expect("it is a load"))
+}
+
+fn alike() -> Vec<RateConfig> {
+    vec![drive(256, 2000); 3]
+}
+
+fn throughput_mb(config: ArrayConfig, read_share: f64, size: u32) -> f64 {
+    let seconds = config.measure.as_secs_f64();
+    let array = Array::new(config).expect("it is an array");
+    let source = load(read_share, AddressPattern::Uniform, size, array.volume());
+    let figures = array.run(source, &mut |_| true).expect("it runs");
+    assert!(figures.broken.is_empty(), "{:?}", figures.broken);
+    figures.window.bytes.iter().sum::<u64>() as f64 / 1e6 / seconds
+}
+
+#[test]
+fn reads_of_many_workers_get_what_all_drives_give() {
+    let mut config = config(Design::Straid, alike());
+    config.workers = 64;
+    let rate = throughput_mb(config, 1.0, 64 << 10);
+    assert!((5700.0..6000.0).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_slow_drive_holds_up_all() {
+    let mut config = config(Design::Straid, vec![drive(256, 2000), drive(256, 2000), drive(256, 400)]);
+    config.workers = 64;
+    let rate = throughput_mb(config, 1.0, 64 << 10);
+    assert!((1150.0..1210.0).contains(&rate), "three times the slowest: {rate}");
+}
+
+#[test]
+fn a_lone_write_takes_the_sum_of_its_parts() {
+    let mut config = config(Design::Straid, alike());
+    config.workers = 1;
+    let array = Array::new(config).expect("it is an array");
+    let source = load(0.0, AddressPattern::Uniform, 64 << 10, array.volume());
+    let figures = array.run(source, &mut |_| true).expect("it runs");
+    // 3 us of software and 1 for a read; 80 us and 64 KiB at 2 GB/s; 1 us for each of two writes and 128 KiB combined at 10 GB/s; 20 us
+    // and 64 KiB at 1 GB/s.
+    let expected = 4.0 + 80.0 + 32.768 + 2.0 + 13.107 + 20.0 + 65.536;
+    let found = figures.window.latency.percentile_us(0.5);
+    assert!((found / expected - 1.0).abs() < 0.01, "{found} of {expected}");
+}
+
+#[test]
+fn one_thread_for_stripes_is_slower_than_threads_of_their_own() {
+    let [md, own] =
+        [Design::Mdraid, Design::Straid].map(|design| throughput_mb(config(design, alike()), 0.0, 64 << 10));
+    // Three visits of 16 stripes of 4 KiB at 2 us, 13 us of parity and three commands: 112 us.
+    assert!((md / (65_536.0 / 112.1) - 1.0).abs() < 0.03, "{md}");
+    assert!(own > 1.5 * md, "{own} {md}");
+}
+
+#[test]
+fn degraded_arrays_answer() {
+    for design in [Design::Mdraid, Design::Straid, Design::Paraid] {
+        for share in [0.0, 0.5, 1.0] {
+            let mut config = config(design, alike());
+            config.failed = Some(1);
+            let rate = throughput_mb(config, share, 64 << 10);
+            assert!(rate > 100.0, "{} {share}: {rate}", design.name());
+        }
+    }
+}
+
+#[test]
+fn logs_collect_and_go_on() {
+    for design in [Design::Swan, Design::LogRaid] {
+        let drives = vec![drive(64, 2000); 6];
+        let mut config = config(design, drives);
+        config.measure = SimSpan::from_secs(2);
+        let array = Array::new(config).expect("it is an array");
+        let source = load(0.1, AddressPattern::Uniform, 4096, array.volume());
+        let figures = array.run(source, &mut |_| true).expect("it runs");
+        assert!(figures.counters.collected[0] > 1000, "{}: {:?}", design.name(), figures.counters);
+        assert!(figures.window.requests[1] > 10_000, "{}: {:?}", design.name(), figures.window.requests);
+    }
+}
+
+#[test]
+fn hot_chunks_move_to_fast_drives_and_stripes_stay_apart() {
+    let drives =
+        [(64, 2000), (64, 2000), (64, 2000), (64, 400), (64, 400), (64, 400)].map(|(mib, rate)| drive(mib, rate));
+    for read_share in [0.0, 0.9] {
+        let mut config = config(Design::Paraid, drives.to_vec());
+        config.workers = 2;
+        config.measure = SimSpan::from_secs(1);
+        let array = Array::new(config.clone()).expect("it is an array");
+        let source = load(read_share, AddressPattern::Zipf { theta: 1.1 }, 64 << 10, array.volume());
+        let volume = array.volume();
+        let moved = array.run(source, &mut |_| true).expect("it runs");
+        assert!(moved.counters.exchanged.iter().sum::<u64>() > 20, "{:?}", moved.counters);
+        config.design = Design::ParaidStatic;
+        let array = Array::new(config).expect("it is an array");
+        let source = load(read_share, AddressPattern::Zipf { theta: 1.1 }, 64 << 10, volume);
+        let stayed = array.run(source, &mut |_| true).expect("it runs");
+        let bytes = |figures: &crate::ArrayFigures| figures.window.bytes.iter().sum::<u64>();
+        assert!(bytes(&moved) > bytes(&stayed), "{read_share}: {} {}", bytes(&moved), bytes(&stayed));
+    }
+}
+
+#[test]
+fn an_array_that_measures_its_drives_leaves_one_that_becomes_slow() {
+    let drives = [(64, 2000), (64, 2000), (64, 2000), (64, 2000), (64, 400)].map(|(mib, rate)| drive(mib, rate));
+    let bytes = [Design::Paraid, Design::HeteroRaid].map(|design| {
+        let mut config = config(design, drives.to_vec());
+        config.wear = Some(WearConfig { drive: 1, after: SimSpan::from_ms(50), keeps: 0.1 });
+        config.warmup = SimSpan::from_secs(1);
+        let array = Array::new(config).expect("it is an array");
+        let source = load(0.7, AddressPattern::Zipf { theta: 1.1 }, 64 << 10, array.volume());
+        array.run(source, &mut |_| true).expect("it runs").window.bytes.iter().sum::<u64>()
+    });
+    assert!(bytes[1] > 5 * bytes[0] / 4, "{bytes:?}");
+}
+
+#[test]
+fn layouts_have_their_published_sizes() {
+    let gib = [150, 120, 100, 80, 60, 20].map(|gib| drive(gib * 16, 100));
+    for (design, stripes) in [(Design::Mdraid, 43_520), (Design::Paraid, 45_226), (Design::FusionRaid, 39_253)] {
+        let places = Places::new(&config(design, gib.to_vec())).expect("it is an array");
+        let found = places.stripes();
+        assert!(found.abs_diff(stripes) < 20, "{}: {found}", design.name());
+        let mut seen = vec![std::collections::BTreeSet::new(); 6];
+        for stripe in (0..found as u32).step_by(7) {
+            let drives: std::collections::BTreeSet<u8> =
+                (0..3).map(|column| places.place(stripe, column).drive).collect();
+            assert_eq!(drives.len(), 3);
+            for column in 0..3 {
+                let place = places.place(stripe, column);
+                assert!(seen[usize::from(place.drive)].insert(place.chunk));
+            }
+        }
+    }
+    assert!(Exchanges::new(&config(Design::Paraid, gib.to_vec())).listed.is_empty());
+}
+
+#[test]
+fn runs_are_the_same_again() {
+    let figures = || {
+        let mut config = config(Design::Paraid, vec![drive(64, 2000), drive(64, 2000), drive(64, 400), drive(64, 400)]);
+        config.measure = SimSpan::from_ms(100);
+        let array = Array::new(config).expect("it is an array");
+        let source = load(0.5, AddressPattern::Zipf { theta: 1.0 }, 64 << 10, array.volume());
+        let figures = array.run(source, &mut |_| true).expect("it runs");
+        (figures.window.bytes, figures.counters, figures.drives)
+    };
+    assert_eq!(figures(), figures());
+}

@@ -1,0 +1,270 @@
+//! An array under requests: workers, the measured time, figures.
+
+use crate::base::{AnyMember, Base, Counters, Event, Request};
+use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES};
+use crate::log::Log;
+use crate::member::{MemberCounters, RateMember};
+use crate::places::Places;
+use crate::stripes::Stripes;
+use crate::timed::TimedMember;
+use flashyard_array::placement::Profile;
+use flashyard_kernel::{FreeRun, Rng, Runner, Slab};
+use flashyard_measure::Source;
+use flashyard_stats::LatencyHistogram;
+use flashyard_units::{SimSpan, SimTime};
+
+/// Requests that count.
+#[derive(Clone, Debug, Default)]
+pub struct Window {
+    /// Requests, reads and writes.
+    pub requests: [u64; 2],
+    /// Their bytes.
+    pub bytes: [u64; 2],
+    /// Times of all.
+    pub latency: LatencyHistogram,
+}
+
+/// An array.
+pub struct Array {
+    base: Base,
+    stripes: Stripes,
+    log: Option<Log>,
+    source: Option<Source>,
+    is_measuring: bool,
+    window: Window,
+    begun: Vec<MemberCounters>,
+}
+
+/// Figures of a run.
+#[derive(Clone, Debug)]
+pub struct ArrayFigures {
+    /// Requests that count.
+    pub window: Window,
+    /// For how long.
+    pub measured: SimSpan,
+    /// Of drives in that time.
+    pub drives: Vec<MemberCounters>,
+    /// Work of software, from the beginning.
+    pub counters: Counters,
+    /// Bytes of the volume.
+    pub volume: u64,
+    /// Bytes of the learned map, at the scale of the run.
+    pub map_bytes: u64,
+    /// Requests under way at the end.
+    pub under_way: u64,
+    /// Laws that do not hold.
+    pub broken: Vec<String>,
+}
+
+impl Array {
+    /// An array that nothing was asked of.
+    ///
+    /// Errors: parameters that do not go together, drives that make no array.
+    pub fn new(config: ArrayConfig) -> Result<Self, ArrayRunError> {
+        config.validate()?;
+        let places = Places::new(&config)?;
+        let stripes = places.stripes() as usize;
+        let log = if config.design.is_log() { Some(Log::new(&config, &places)?) } else { None };
+        let mut drives: Vec<AnyMember> =
+            config.drives.iter().map(|&drive| AnyMember::Rate(RateMember::new(drive))).collect();
+        for (number, drive) in &config.timed {
+            let mut rng = Rng::named(config.seed, &format!("precondition.{number}"));
+            let turn = config.drives[*number].read_latency;
+            drives[*number] = AnyMember::Timed(Box::new(TimedMember::new(*drive, turn, rng.next_u64())?));
+        }
+        if let Some(wear) = config.wear
+            && let AnyMember::Rate(drive) = &mut drives[wear.drive]
+        {
+            drive.slow_down(SimTime::ZERO + wear.after, wear.keeps);
+        }
+        let base = Base {
+            drives,
+            commands: Slab::default(),
+            waits: Slab::default(),
+            open: None,
+            effects: Vec::new(),
+            failed: None,
+            profile: config.design.moves().then(|| Profile::new(stripes * config.width, config.moves.sample)),
+            runner: Runner::default(),
+            requests: Slab::default(),
+            counters: Counters::default(),
+            config,
+            places,
+        };
+        Ok(Self {
+            stripes: Stripes::new(&base.config, stripes),
+            base,
+            log,
+            source: None,
+            is_measuring: false,
+            window: Window::default(),
+            begun: Vec::new(),
+        })
+    }
+
+    /// Bytes of the volume.
+    pub fn volume(&self) -> u64 {
+        match &self.log {
+            Some(log) => log.volume(),
+            None => self.base.places.stripes() * self.base.config.data() as u64 * u64::from(CHUNK_BYTES),
+        }
+    }
+
+    /// Lets the workers take requests of `source` in turn, each the next one when its last is complete, until the measured time is over.
+    /// The observer hears of the share that is done and may stop the run.
+    ///
+    /// Errors: a source that fails, an observer that stops.
+    pub fn run(mut self, source: Source, observer: &mut dyn FnMut(f64) -> bool) -> Result<ArrayFigures, ArrayRunError> {
+        self.source = Some(source);
+        let end = SimTime::ZERO + self.base.config.warmup + self.base.config.measure;
+        self.base.runner.queue.push(SimTime::ZERO + self.base.config.warmup, Event::Measure);
+        if self.base.profile.is_some() {
+            self.base.runner.queue.push(SimTime::ZERO + self.base.config.moves.interval, Event::Interval);
+            self.base.runner.queue.push(SimTime::ZERO + self.base.config.moves.look, Event::Look);
+        }
+        for _ in 0..self.base.config.workers {
+            self.issue(SimTime::ZERO);
+        }
+        let mut events = 0_u64;
+        while let Some(now) = self.base.runner.advance(&mut FreeRun) {
+            if now >= end {
+                break;
+            }
+            events += 1;
+            if events.is_multiple_of(1 << 16) && !observer(now.as_ps() as f64 / end.as_ps() as f64) {
+                return Err(ArrayRunError::Interrupted);
+            }
+            let event = self.base.runner.take();
+            self.handle(now, event);
+            if let Some(error) = self.base.failed.take() {
+                return Err(error);
+            }
+        }
+        Ok(self.figures(end))
+    }
+
+    fn handle(&mut self, now: SimTime, event: Event) {
+        let (base, stripes) = (&mut self.base, &mut self.stripes);
+        match event {
+            Event::Start(request) => self.start(now, request),
+            Event::Answer(request) => self.answer(now, request),
+            Event::Begun(op) => stripes.begun(base, now, op),
+            Event::Read(op) => stripes.combine(base, now, op),
+            Event::Combined(op) => stripes.combined(base, now, op),
+            Event::Written(op) => stripes.written(base, now, op),
+            Event::Ended(op) => stripes.ended(base, now, op),
+            Event::Interval => stripes.end_interval(base, now),
+            Event::Look => stripes.look(base, now),
+            Event::MoveRead(number) => stripes.move_read(base, now, number),
+            Event::Moved(number) => stripes.moved(base, now, number),
+            Event::VictimRead(group) => {
+                if let Some(log) = &mut self.log {
+                    log.victim_read(base, now, group);
+                }
+            }
+            Event::Collected(group) => {
+                if let Some(log) = &mut self.log {
+                    log.collected(base, now, group);
+                }
+            }
+            Event::Drive { drive, event } => base.on_drive(now, drive, event),
+            Event::Measure => {
+                self.is_measuring = true;
+                self.begun = self.base.drives.iter().map(|drive| drive.counters(now)).collect();
+            }
+        }
+        self.base.settle(now);
+    }
+
+    /// A worker takes the next request.
+    fn issue(&mut self, now: SimTime) {
+        let Some(source) = &mut self.source else { return };
+        match source.next_request() {
+            Ok(Some(record)) => {
+                let of = record.request;
+                let volume = self.volume();
+                let len = u64::from(of.len_bytes).clamp(1, volume) as u32;
+                let offset = of.offset_bytes.min(volume - u64::from(len));
+                let is_write = of.operation == flashyard_blk::Operation::Write;
+                let request = Request { issued: now, offset, len, is_write, left: 0 };
+                let number = self.base.requests.insert(request) as u32;
+                self.base.counters.requests[0] += 1;
+                self.base.runner.queue.push(now + self.base.config.software.request, Event::Start(number));
+            }
+            Ok(None) => {}
+            Err(error) => self.base.failed = Some(error.into()),
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, now: SimTime, number: u32) {
+        let is_write = self.base.requests[number as usize].is_write;
+        match (&mut self.log, is_write) {
+            (None, false) => self.base.read(now, number),
+            (None, true) => self.stripes.write(&mut self.base, now, number),
+            (Some(log), false) => log.read(&mut self.base, now, number),
+            (Some(log), true) => log.write(&mut self.base, now, number),
+        }
+    }
+
+    /// A request is complete: its worker goes on.
+    fn answer(&mut self, now: SimTime, number: u32) {
+        let Some(request) = self.base.requests.remove(number as usize) else { return };
+        self.base.counters.requests[1] += 1;
+        if self.is_measuring {
+            let kind = usize::from(request.is_write);
+            self.window.requests[kind] += 1;
+            self.window.bytes[kind] += u64::from(request.len);
+            self.window.latency.record(now.since(request.issued));
+        }
+        self.issue(now);
+    }
+
+    fn figures(self, end: SimTime) -> ArrayFigures {
+        let measured = self.base.config.measure;
+        let since = |(drive, begun): (&AnyMember, &MemberCounters)| {
+            let now = drive.counters(end);
+            MemberCounters {
+                busy: now.busy - begun.busy,
+                nominal: now.nominal - begun.nominal,
+                commands: [0, 1].map(|kind| now.commands[kind] - begun.commands[kind]),
+                bytes: [0, 1].map(|kind| now.bytes[kind] - begun.bytes[kind]),
+            }
+        };
+        let drives: Vec<MemberCounters> = self.base.drives.iter().zip(&self.begun).map(since).collect();
+        let mut broken = Vec::new();
+        let under_way = self.base.requests.len() as u64;
+        let [issued, completed] = self.base.counters.requests;
+        if issued != completed + under_way {
+            broken.push(format!("{issued} requests were issued, {completed} completed, {under_way} are under way"));
+        }
+        for (number, drive) in self.base.drives.iter().enumerate() {
+            let busy = drive.counters(end).busy;
+            if busy > end.since(SimTime::ZERO) + drive.backlog(end) {
+                broken.push(format!("drive {number} worked for {busy} of {}", end.since(SimTime::ZERO)));
+            }
+        }
+        if self.base.counters.exchanged != [0; 2]
+            && let Some(stripe) = self.base.places.shared(self.base.config.width)
+        {
+            broken.push(format!("stripe {stripe} has two chunks on one drive"));
+        }
+        if self.log.as_ref().is_some_and(|log| !log.is_whole()) {
+            broken.push("blocks of the log are lost, or counted twice".to_owned());
+        }
+        let map_bytes = match &self.base.places {
+            Places::Learned(map) => map.bytes() as u64,
+            _ => 0,
+        };
+        ArrayFigures {
+            measured,
+            drives,
+            counters: self.base.counters,
+            volume: self.volume(),
+            map_bytes,
+            under_way,
+            broken,
+            window: self.window,
+        }
+    }
+}
