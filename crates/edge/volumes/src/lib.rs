@@ -14,10 +14,12 @@
 //! durably; a leg that has ended answers no further order, and is not opened again; services come and leave only while nothing is under way.
 
 mod agile;
+mod array;
 mod compose;
 mod control;
 mod engine;
 mod error;
+mod held;
 mod leg;
 mod loans;
 mod open;

@@ -9,6 +9,7 @@
 
 mod aged_drive;
 mod annotate;
+pub mod arrays;
 mod check;
 pub mod drive;
 mod error;
