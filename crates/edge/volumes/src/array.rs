@@ -46,7 +46,7 @@ struct Probed {
 /// Errors: it cannot be read.
 fn probe(leg: &mut LegState) -> Result<Probed, String> {
     let mut bytes = vec![0; 2 * BLOCK];
-    let task = Task { order: 0, operation: Operation::Read, first: 0, count: 2 };
+    let task = Task { order: 0, operation: Operation::Read, first: 0, count: 2, durable: false };
     if leg.info().limits.blocks < 2 {
         return Err("it has no room for the records of an array".to_owned());
     }
@@ -60,8 +60,8 @@ fn probe(leg: &mut LegState) -> Result<Probed, String> {
 /// Errors: it cannot be written.
 fn mark(leg: &mut LegState, label: &Label) -> Result<(), String> {
     let bytes = label.encode(BLOCK);
-    let write = Task { order: 0, operation: Operation::Write, first: 0, count: 1 };
-    let flush = Task { order: 0, operation: Operation::Flush, first: 0, count: 0 };
+    let write = Task { order: 0, operation: Operation::Write, first: 0, count: 1, durable: false };
+    let flush = Task { order: 0, operation: Operation::Flush, first: 0, count: 0, durable: false };
     let written = leg.carry_out_now(write, Source::Bytes(&bytes), &mut []);
     let done = written.and_then(|()| leg.carry_out_now(flush, Source::Zeros, &mut []));
     done.map_err(|failure| format!("its label cannot be written: {failure}"))?;

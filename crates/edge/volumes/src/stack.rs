@@ -594,8 +594,13 @@ impl Stack {
     fn run(&mut self, id: u32, kept: Option<Source<'_>>) {
         let Some(Placed { order, .. }) = self.placed[id as usize] else { return };
         let Order { leg, operation, first, data, .. } = order;
-        let task = task_of(&order);
         let state = &mut self.legs[usize::from(leg.0)];
+        let changes = matches!(operation, Operation::Write | Operation::Trim);
+        let durable = order.durable && changes && matches!(state.storage, Storage::File(_));
+        let task = Task { durable, ..task_of(&order) };
+        if let Some(placed) = self.placed[id as usize].as_mut().filter(|_| durable) {
+            placed.flushing = true;
+        }
         let begun = match (operation, data) {
             (Operation::Write, _) => {
                 let bytes = || source(&self.requests, &self.buffers, &[], data, order.count);
@@ -665,7 +670,7 @@ impl Stack {
         let order = placed.order;
         let changes = matches!(order.operation, Operation::Write | Operation::Trim);
         if result.is_ok() && order.durable && changes && !std::mem::replace(&mut placed.flushing, true) {
-            let flush = Task { order: id, operation: Operation::Flush, first: 0, count: 0 };
+            let flush = Task { order: id, operation: Operation::Flush, first: 0, count: 0, durable: false };
             match self.legs[usize::from(order.leg.0)].begin(flush, Source::Zeros, &mut []) {
                 Begun::Ended(result) => return self.end(id, result),
                 Begun::UnderWay => return,
@@ -838,5 +843,5 @@ fn told<T>(answer: Option<Result<T, Failure>>) -> Result<T, String> {
 
 fn task_of(order: &Order) -> Task {
     let Order { id, operation, first, count, .. } = *order;
-    Task { order: id, operation, first, count }
+    Task { order: id, operation, first, count, durable: false }
 }
