@@ -26,8 +26,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Patience for an order before a volume serves. Source: \[A\] what Linux gives a command.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Patience for an order while volumes wait. Source: \[A\] a disk that has stood still begins to turn in less.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Patience for threads of a file that is closed. Source: \[A\].
 const CLOSED: Duration = Duration::from_secs(1);
 /// Time between two looks for its end.

@@ -73,8 +73,10 @@ pub enum ArrayError {
         /// Speeds.
         speeds: usize,
     },
-    /// Chunks of no blocks, or larger than a leg takes at once.
-    #[error("chunks of {0} blocks; take at least 1, and no more than a leg takes in one request")]
+    /// Chunks of no blocks, or a stripe of them with a header that is larger than a leg takes at once.
+    #[error(
+        "chunks of {0} blocks; take at least 1, and so few that a leg takes a stripe of them and one block more in one request"
+    )]
     Chunk(u32),
     /// A journal without room, or a partial-parity log of two parities.
     #[error("a journal of {0} slots; take at least 1, no partial parity with two parities, or no journal")]
