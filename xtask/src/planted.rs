@@ -1,6 +1,7 @@
 //! Planted bugs: does the exploration of faults find what it is there to find? Each patch breaks one rule of recovery
 //! in a copy of the last commit; the exploration must report a violation there, with a case that replays it. A patch may
-//! begin with a line of arguments for `flashyard faults`: the enclosure that its bug is in.
+//! begin with a line of arguments for `flashyard faults`: the enclosure that its bug is in. A rule that has no world begins with a line of
+//! arguments for `cargo test`, which must fail there.
 
 use crate::{Repository, patches};
 use anyhow::{Context, Result, bail};
@@ -12,6 +13,8 @@ const PATCHES: &str = "scenarios/faults/planted";
 const COPY: &str = "planted-bugs";
 /// The beginning of a line of arguments.
 const ARGUMENTS: &str = "Arguments: ";
+/// The beginning of a line of arguments for a test.
+const TEST: &str = "Test: ";
 /// Crash points to find each bug with; the rarest takes a few hundred.
 const POINTS: &str = "20000";
 
@@ -32,13 +35,17 @@ pub fn planted_bugs(repository: &Repository) -> Result<bool> {
 }
 
 fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
-    let explore = ["run", "--release", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
     let patch = copy.join(PATCHES).join(name).with_extension("patch");
     let patch = std::fs::read_to_string(&patch).with_context(|| format!("{}: cannot be read", patch.display()))?;
+    let test: Vec<&str> = arguments(&patch, TEST).collect();
+    if !test.is_empty() {
+        return fails(copy, target, name, &test);
+    }
+    let explore = ["run", "--release", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
     let output = patches::cargo()
         .args(explore)
         .args(["--points", POINTS])
-        .args(arguments(&patch))
+        .args(arguments(&patch, ARGUMENTS))
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", target.join("planted-build"))
         .output()
@@ -57,9 +64,27 @@ fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
     }
 }
 
-/// The arguments that a patch names.
-fn arguments(patch: &str) -> impl Iterator<Item = &str> {
-    let line = patch.lines().next().and_then(|line| line.strip_prefix(ARGUMENTS));
+/// Whether a test that a patch names fails, as it must; prints the line that says so.
+fn fails(copy: &Path, target: &Path, name: &str, test: &[&str]) -> Result<bool> {
+    let output = patches::cargo()
+        .args(["test", "--release", "--quiet"])
+        .args(test)
+        .current_dir(copy)
+        .env("CARGO_TARGET_DIR", target.join("planted-build"))
+        .output()
+        .context("cargo cannot be run")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let result = text.lines().rev().find(|line| line.starts_with("test result: "));
+    let Some(result) = result else {
+        bail!("{name} cannot be tested: {}", String::from_utf8_lossy(&output.stderr).trim());
+    };
+    println!("{result}");
+    Ok(result.starts_with("test result: FAILED"))
+}
+
+/// The arguments that a patch names behind a word.
+fn arguments<'a>(patch: &'a str, word: &str) -> impl Iterator<Item = &'a str> {
+    let line = patch.lines().next().and_then(|line| line.strip_prefix(word));
     line.unwrap_or_default().split_whitespace()
 }
 
@@ -69,7 +94,10 @@ mod tests {
 
     #[test]
     fn a_patch_names_its_arguments_in_its_first_line() {
-        let named = |patch| arguments(patch).collect::<Vec<_>>();
+        let named = |patch| arguments(patch, ARGUMENTS).collect::<Vec<_>>();
+        let test = "Test: -p a --lib b\n\ndiff";
+        assert_eq!(arguments(test, TEST).collect::<Vec<_>>(), ["-p", "a", "--lib", "b"]);
+        assert!(named(test).is_empty());
         assert_eq!(named("Arguments: --set a=1 --set b=[\"c\"]\n\ndiff"), ["--set", "a=1", "--set", "b=[\"c\"]"]);
         assert!(named("diff --git a/x b/x\nArguments: --set a=1").is_empty());
     }

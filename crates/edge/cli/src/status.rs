@@ -115,10 +115,11 @@ fn branch(part: &Value, depth: usize, lines: &mut Vec<String>) {
     }
     let number = |key: &str| part[key].as_f64().unwrap_or(0.0);
     lines.push(format!(
-        "{indent}{} {}: {}, {} under way, {:.0} reads/s of {:.1} MB/s, {:.0} writes/s of {:.1} MB/s",
+        "{indent}{} {}: {}{}, {} under way, {:.0} reads/s of {:.1} MB/s, {:.0} writes/s of {:.1} MB/s",
         part["leg"],
         part["name"].as_str().unwrap_or("?"),
         part["why"].as_str().map_or_else(|| "ready".to_owned(), |why| format!("lost, {why}")),
+        part["note"].as_str().map(|note| format!(", {note}")).unwrap_or_default(),
         part["queue_depth"],
         number("reads_per_s"),
         number("read_bytes_per_s") / 1e6,

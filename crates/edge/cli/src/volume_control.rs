@@ -123,6 +123,7 @@ pub(crate) fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f
                 "name": now.name,
                 "state": if now.gone.is_some() { "lost" } else { "ready" },
                 "why": now.gone,
+                "note": now.note,
                 "queue_depth": now.under_way,
                 "reads_per_s": per_second(now.carried.orders[0], then.orders[0]),
                 "writes_per_s": per_second(now.carried.orders[1], then.orders[1]),

@@ -1,16 +1,18 @@
 //! Trees of services over storage, from their description.
 
+use crate::array::{ArraySettings, Opened, assemble};
 use crate::error::OpenError;
 use crate::leg::{BLOCK, LegState};
 use crate::zeroing::Zeroing;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_describe::arrays::ArrayKeys;
 use flashyard_describe::volumes::{Leg, RuleName, ServiceName, VERSIONS};
 use flashyard_describe::{Size, Time};
 use flashyard_latte::{Config, Latte, Learning, Rule};
 use flashyard_service::{PassThrough, Service, checksum};
 use flashyard_services::{
     AtomicWrites, Below, ChannelRoom, Channels, IntentRoom, Mirrored, Prioritized, Shares, SpillOver, Striped, Tree,
-    VersionRoom, Versioned,
+    TreeError, VersionRoom, Versioned,
 };
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -37,6 +39,10 @@ const STORE_SHARE: u64 = 5;
 /// Blocks of the log of the map of versions: 4 MiB. Source: \[A\].
 const VERSION_LOG: u64 = 1024;
 
+/// Services above one that makes parity.
+pub(crate) const ABOVE_ARRAYS: &str =
+    "above an array only stripe, spill-over and priority may stand, which keep no blocks of their own";
+
 /// Settings that a service may be given.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
@@ -50,13 +56,15 @@ pub(crate) struct Settings {
     pub(crate) store: Option<Size>,
     /// Virtual channels, physical ones beyond these, and requests of each below.
     pub(crate) channels: (u16, u16, u16),
+    /// Those of an array.
+    pub(crate) array: ArrayKeys,
 }
 
 impl Settings {
     /// Those of a leg.
     pub(crate) fn of(leg: &Leg) -> Self {
         let Leg { chunk, log, record, rule, flush_age, .. } = *leg;
-        Self { chunk, log, record, rule, flush_age, ..Self::default() }
+        Self { chunk, log, record, rule, flush_age, array: leg.array_keys(), ..Self::default() }
     }
 }
 
@@ -120,7 +128,7 @@ impl Maker<'_> {
             }
             ServiceName::Mirror if settings.record == Some(false) => Box::new(Mirrored::new(count, blocks)),
             ServiceName::Mirror => {
-                let room = IntentRoom { blank: self.blank, ..IntentRoom::usual(self.mirror_id(), self.is_new) };
+                let room = IntentRoom { blank: self.blank, ..IntentRoom::usual(self.new_id(), self.is_new) };
                 let leg = info_of(VolumeLimits { blocks, ..infos[0].limits });
                 let mirror = Mirrored::recorded(count, &leg, room);
                 Box::new(mirror.ok_or_else(|| {
@@ -160,12 +168,13 @@ impl Maker<'_> {
                 }
                 Box::new(AtomicWrites::new(log))
             }
-            _ => Box::new(SpillOver::new(infos[0].limits.blocks)),
+            ServiceName::Array => return Err(self.wrong("an array is made with its volume".to_owned())),
+            ServiceName::None | ServiceName::SpillOver => Box::new(SpillOver::new(infos[0].limits.blocks)),
         })
     }
 
-    /// A number for a mirror that is made now: what it has in common with the same volume of a later start, and what no other has.
-    fn mirror_id(&self) -> u64 {
+    /// A number for a mirror or an array that is made now: what it has in common with the same volume of a later start, and what no other has.
+    fn new_id(&self) -> u64 {
         let name = checksum(checksum(0, self.volume.as_bytes()), &(self.number as u64).to_le_bytes());
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         u64::from(name) << 32 | since.as_nanos() as u64 & u64::from(u32::MAX)
@@ -210,6 +219,9 @@ impl<'a> Composer<'a> {
         settings: Settings,
         legs: impl Iterator<Item = &'b Leg>,
     ) -> Result<VolumeLimits, OpenError> {
+        if name == ServiceName::Array {
+            return self.array(settings, legs);
+        }
         // A service comes before those below it.
         let number = self.nodes.len();
         self.nodes.push((Box::new(PassThrough), Vec::new()));
@@ -255,11 +267,41 @@ impl<'a> Composer<'a> {
         Ok(limits)
     }
 
+    /// An array over storage.
+    fn array<'b>(
+        &mut self,
+        settings: Settings,
+        legs: impl Iterator<Item = &'b Leg>,
+    ) -> Result<VolumeLimits, OpenError> {
+        let number = self.nodes.len();
+        let id = Maker { volume: self.volume, number, is_new: false, blank: 0 }.new_id();
+        let settings = ArraySettings { keys: settings.array, chunk: settings.chunk, id };
+        let open =
+            |leg: &Leg| Opened { leg: (self.open)(leg, &[]), speed: leg.speed.unwrap_or(1), name: leg.to_string() };
+        let (array, legs) = assemble(self.volume, &settings, legs.map(open).collect())?;
+        let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
+        let first = self.legs.len();
+        let below = (first..first + legs.len()).map(|leg| Below::Leg(flashyard_service::Leg(leg as u8))).collect();
+        self.legs.extend(legs);
+        if self.legs.len() > LEGS_MAX {
+            let problem = format!("more than {LEGS_MAX} pieces of storage");
+            return Err(OpenError::Size { volume: self.volume.to_owned(), problem });
+        }
+        let limits = array.limits(&infos);
+        self.nodes.push((Box::new(array), below));
+        Ok(limits)
+    }
+
     /// The tree, and its storage in order.
     pub(crate) fn finish(self) -> Result<(Tree, Vec<LegState>), OpenError> {
         let Self { volume, legs, nodes, .. } = self;
-        let problem =
-            |error| OpenError::Size { volume: volume.to_owned(), problem: format!("no tree of services: {error:?}") };
+        let problem = |error| {
+            let problem = match error {
+                TreeError::Mixes { .. } => ABOVE_ARRAYS.to_owned(),
+                error => format!("no tree of services: {error:?}"),
+            };
+            OpenError::Size { volume: volume.to_owned(), problem }
+        };
         Ok((Tree::new(nodes).map_err(problem)?, legs))
     }
 }

@@ -5,7 +5,6 @@ use crate::leg::LegState;
 use crate::stack::{Carried, Stack};
 use flashyard_service::{Leg, Rebuild, Service};
 use flashyard_services::Below;
-use std::error::Error;
 
 /// Why a volume is not changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,6 +75,8 @@ pub struct LegStatus {
     pub carried: Carried,
     /// Orders under way.
     pub under_way: usize,
+    /// Its state as the service above it sees that, if it has anything to say.
+    pub note: Option<String>,
 }
 
 impl VolumeStatus {
@@ -85,6 +86,7 @@ impl VolumeStatus {
             gone: leg.gone.clone(),
             carried: stack.carried[number],
             under_way: stack.under_way(number),
+            note: stack.service.leg_note(Leg(number as u8)),
         };
         Self {
             name: stack.name.clone(),
@@ -97,14 +99,4 @@ impl VolumeStatus {
             versions: stack.service.versions(),
         }
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn told(error: &dyn Error) -> String {
-    let (mut line, mut cause) = (error.to_string(), error.source());
-    while let Some(error) = cause {
-        line += &format!(": {error}");
-        cause = error.source();
-    }
-    line
 }

@@ -1,7 +1,8 @@
 //! The loop: one thread that runs volumes and their front ends.
 
-use crate::compose::{LEGS_MAX, Maker, Settings};
-use crate::control::{ControlError, Place, VolumeStatus, told};
+use crate::compose::{ABOVE_ARRAYS, LEGS_MAX, Maker, Settings};
+use crate::control::{ControlError, Place, VolumeStatus};
+use crate::error::told;
 use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
 use crate::reshape::Wish;
@@ -182,6 +183,11 @@ impl VolumeEngine {
         if described.service.is_some() {
             return Err(ControlError("a leg is replaced by storage, not by a service".to_owned()));
         }
+        let stack = &mut self.stacks[number];
+        // It may be the one that comes back.
+        if leg < stack.legs.len() && stack.legs[leg].gone.is_some() && stack.under_way(leg) == 0 {
+            stack.legs[leg].close();
+        }
         let storage = self.storage(number, leg, &described)?;
         let now = self.now();
         self.stacks[number].replace(now, leg, storage, &mut self.fronts).map_err(ControlError)?;
@@ -232,6 +238,9 @@ impl VolumeEngine {
         if limits.blocks != there.limits.blocks {
             let (has, needs) = (limits.blocks, there.limits.blocks);
             return Err(ControlError(format!("with it there would be {has} blocks, and there are {needs}")));
+        }
+        if self.stacks[number].service.mixes() && matches!(place, Below::Service(_)) && !service.hands_on() {
+            return Err(ControlError(ABOVE_ARRAYS.to_owned()));
         }
         if limits.request_blocks < there.limits.request_blocks && place != Below::Service(0) {
             let most = limits.request_blocks;

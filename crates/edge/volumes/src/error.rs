@@ -3,6 +3,7 @@
 use crate::leg::FileError;
 use flashyard_describe::volumes::DescriptionError;
 use flashyard_live::NamespaceError;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 
@@ -72,4 +73,25 @@ pub enum OpenError {
     /// The operating system's poll.
     #[error("the sockets cannot be watched")]
     Poll(#[source] io::Error),
+}
+
+impl OpenError {
+    /// Whether storage is not there, which is no mistake of the description.
+    pub(crate) const fn is_absence(&self) -> bool {
+        match self {
+            Self::File { source, .. } => matches!(source, FileError::Missing(_) | FileError::Io { .. }),
+            Self::Namespace { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+/// An error with its causes, in one line.
+pub(crate) fn told(error: &dyn Error) -> String {
+    let (mut line, mut cause) = (error.to_string(), error.source());
+    while let Some(error) = cause {
+        line += &format!(": {error}");
+        cause = error.source();
+    }
+    line
 }

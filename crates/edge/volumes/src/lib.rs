@@ -2,7 +2,7 @@
 //! and served by the front ends of `live`.
 //!
 //! What it does: reads a file that describes volumes and opens what they are made of ([`open`]), carries out what a
-//! [`flashyard_service::Service`] orders, throttles legs that stand in for slower ones, and runs all of that on one thread
+//! [`flashyard_service::Service`] orders, with the arithmetic of parity, tells legs of arrays by their labels, throttles legs that stand in for slower ones, and runs all of that on one thread
 //! ([`VolumeEngine`]). Files have threads of their own for what the page cache does not have.
 //!
 //! The path of a request: a front end hands it in → its volume's service orders something of the legs → they carry it out, at
@@ -14,10 +14,12 @@
 //! durably; a leg that has ended answers no further order, and is not opened again; services come and leave only while nothing is under way.
 
 mod agile;
+mod array;
 mod compose;
 mod control;
 mod engine;
 mod error;
+mod held;
 mod leg;
 mod loans;
 mod open;

@@ -1,8 +1,9 @@
 //! Legs that are space of other servers: how they come into mirrors that serve, and leave them.
 
 use crate::compose::Part;
-use crate::control::{ControlError, told};
+use crate::control::ControlError;
 use crate::engine::VolumeEngine;
+use crate::error::told;
 use crate::leg::{LegState, Loan, Storage};
 use crate::stack::Stack;
 use flashyard_billboard::Agreement;

@@ -107,6 +107,7 @@ fn stack(opening: &Opening, volume: &Volume) -> Result<Stack, OpenError> {
         versions: volume.versions.as_ref().map(|versions| *versions.get_ref()),
         store: volume.store.as_ref().map(|store| *store.get_ref()),
         channels: volume.channel_room(),
+        array: volume.array_keys(),
     };
     if let Some(legs) = &volume.legs {
         return composed(volume.service, settings, &mut legs.iter().map(|leg| leg.get_ref()));

@@ -82,6 +82,14 @@ impl Service for Services {
         each!(self, service => service.versions())
     }
 
+    fn leg_note(&self, leg: Leg) -> Option<String> {
+        each!(self, service => service.leg_note(leg))
+    }
+
+    fn mixes(&self) -> bool {
+        each!(self, service => service.mixes())
+    }
+
     fn set(&mut self, name: &str, value: u64) -> bool {
         each!(self, service => service.set(name, value))
     }

@@ -3,6 +3,8 @@
 //! Bytes are copied where they must be and nowhere else: a write goes from its client's buffer to memory, and is copied for
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
+use crate::array::take_in;
+use crate::held::{Asked, Buffer, Content, encode, mix, source};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};
 use crate::services::Services;
@@ -18,47 +20,6 @@ use flashyard_units::{SimTime, VolumeId};
 
 /// Blocks that are trimmed in one order, which may become a write of zeros: 8 MiB.
 const TRIM_BLOCKS: u32 = 2048;
-
-/// Where the bytes of a request are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
-    /// There are none, or zeros.
-    None,
-    /// In its buffer.
-    Bytes,
-    /// In the memory of a leg, from this block on.
-    Memory { leg: u8, first: u64 },
-}
-
-/// A request under way. A service that takes less at once gets it part by part.
-#[derive(Debug)]
-struct Asked {
-    /// Number of the front end; none for requests of the engine itself.
-    front: Option<usize>,
-    /// Class of the client, for services that tell clients apart.
-    class: u16,
-    tag: u64,
-    request: VolumeRequest,
-    /// Blocks of the parts that are done, and of the one under way.
-    done: u32,
-    part: u32,
-    content: Content,
-    bytes: Vec<u8>,
-    /// Reads under way that name it.
-    named: u32,
-    is_answered: bool,
-    /// Whether the next part is to begin.
-    goes_on: bool,
-}
-
-/// A buffer of the service.
-#[derive(Debug, Default)]
-struct Buffer {
-    bytes: Vec<u8>,
-    named: u32,
-    is_taken: bool,
-    is_released: bool,
-}
 
 /// An order under way.
 #[derive(Clone, Copy, Debug)]
@@ -466,19 +427,19 @@ impl Stack {
         }
         let left = self.rebuild().map_or(0, |rebuild| rebuild.left);
         Err(match left {
-            0 => format!("no mirror has the blocks of leg {number} elsewhere"),
+            0 => format!("no mirror has the blocks of leg {number} elsewhere, and no array makes up for them now"),
             left => format!("leg {number} alone has some blocks; {left} are being copied, try again when they are"),
         })
     }
 
     /// Lets other storage take the place of a leg, once what is under way there has ended.
     ///
-    /// Errors: a leg that cannot be missed, storage that is too small.
+    /// Errors: a leg that cannot be missed, storage that is too small or belongs to an array.
     pub(crate) fn replace(
         &mut self,
         now: SimTime,
         number: usize,
-        storage: LegState,
+        mut storage: LegState,
         fronts: &mut FrontEnds,
     ) -> Result<(), String> {
         let count = self.legs.len();
@@ -490,6 +451,9 @@ impl Stack {
             return Err(format!("{} has {has} blocks, and the leg has {needs}", storage.name));
         }
         self.may_miss(number)?;
+        if let Some(label) = &self.legs[number].label {
+            take_in(&mut storage, label)?;
+        }
         self.drop_leg(now, number, "it is being replaced", fronts);
         self.replacing = Some((number, storage));
         Ok(())
@@ -546,6 +510,16 @@ impl Stack {
             // An order may write where the bytes lie.
             fresh.into_iter().for_each(|id| self.bring(id));
         }
+        for one in &out.mixes {
+            // Bytes in the memory of a leg are the leg's.
+            for data in [one.to, one.from] {
+                if let Data::Request { id, .. } = data {
+                    self.bring(id);
+                }
+            }
+            mix(&mut self.requests, &mut self.buffers, &out.own, one);
+        }
+        out.encodes.iter().for_each(|one| encode(&mut self.buffers, one));
         for &Sum { data, count, at } in &out.sums {
             let bytes = source(&self.requests, &self.buffers, &out.own, data, count);
             let sum = bytes.map_or_else(|| checksum_of_zeros(0, count as usize * BLOCK), |bytes| checksum(0, bytes));
@@ -620,8 +594,13 @@ impl Stack {
     fn run(&mut self, id: u32, kept: Option<Source<'_>>) {
         let Some(Placed { order, .. }) = self.placed[id as usize] else { return };
         let Order { leg, operation, first, data, .. } = order;
-        let task = task_of(&order);
         let state = &mut self.legs[usize::from(leg.0)];
+        let changes = matches!(operation, Operation::Write | Operation::Trim);
+        let durable = order.durable && changes && matches!(state.storage, Storage::File(_));
+        let task = Task { durable, ..task_of(&order) };
+        if let Some(placed) = self.placed[id as usize].as_mut().filter(|_| durable) {
+            placed.flushing = true;
+        }
         let begun = match (operation, data) {
             (Operation::Write, _) => {
                 let bytes = || source(&self.requests, &self.buffers, &[], data, order.count);
@@ -691,7 +670,7 @@ impl Stack {
         let order = placed.order;
         let changes = matches!(order.operation, Operation::Write | Operation::Trim);
         if result.is_ok() && order.durable && changes && !std::mem::replace(&mut placed.flushing, true) {
-            let flush = Task { order: id, operation: Operation::Flush, first: 0, count: 0 };
+            let flush = Task { order: id, operation: Operation::Flush, first: 0, count: 0, durable: false };
             match self.legs[usize::from(order.leg.0)].begin(flush, Source::Zeros, &mut []) {
                 Begun::Ended(result) => return self.end(id, result),
                 Begun::UnderWay => return,
@@ -864,28 +843,5 @@ fn told<T>(answer: Option<Result<T, Failure>>) -> Result<T, String> {
 
 fn task_of(order: &Order) -> Task {
     let Order { id, operation, first, count, .. } = *order;
-    Task { order: id, operation, first, count }
-}
-
-/// The bytes that an order writes; `None` for zeros.
-fn source<'a>(
-    requests: &'a Slab<Asked>,
-    buffers: &'a [Buffer],
-    own: &'a [u8],
-    data: Data,
-    count: u32,
-) -> Option<&'a [u8]> {
-    let (bytes, from) = match data {
-        Data::None => return None,
-        Data::Request { id, at } => {
-            let asked = &requests[id as usize];
-            if asked.content == Content::None {
-                return None;
-            }
-            (asked.bytes.as_slice(), (asked.done + at) as usize * BLOCK)
-        }
-        Data::Buffer { id, at } => (buffers[id as usize].bytes.as_slice(), at as usize * BLOCK),
-        Data::Own { at } => (own, at as usize),
-    };
-    Some(&bytes[from..from + count as usize * BLOCK])
+    Task { order: id, operation, first, count, durable: false }
 }

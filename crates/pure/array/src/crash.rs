@@ -137,8 +137,10 @@ impl Run {
             aggregates: at(36, 4) > 0,
             speeds: (0..chunks.len() as u64).map(|leg| leg % 3).collect(),
             pause: SimSpan::from_us([0, 40][at(2, 2)]),
+            reserved: at(3, 2) as u32,
         };
-        let base = 1 + u64::from(config.slots) * (1 + u64::from(width) * u64::from(chunk_blocks));
+        let base =
+            u64::from(config.reserved) + 1 + u64::from(config.slots) * (1 + u64::from(width) * u64::from(chunk_blocks));
         let blocks: Vec<u64> = chunks.iter().map(|chunks| base + chunks * u64::from(chunk_blocks)).collect();
         let service = array(&config, &blocks);
         let (has_trims, protected) = (at(5, 2) == 1, at(7, 4) == 3);
@@ -267,7 +269,9 @@ impl Run {
             {
                 for _ in 0..SPOILED {
                     self.counts.spoiled += 1;
-                    self.machine.spoil(drive as usize, self.rng.below(self.blocks[drive as usize]));
+                    let reserved = u64::from(self.config.reserved);
+                    let block = reserved + self.rng.below(self.blocks[drive as usize] - reserved);
+                    self.machine.spoil(drive as usize, block);
                 }
                 self.scrub(1);
             }

@@ -9,6 +9,7 @@
 
 mod aged_drive;
 mod annotate;
+pub mod arrays;
 mod carbon;
 mod check;
 pub mod drive;

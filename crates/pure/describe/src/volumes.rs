@@ -1,5 +1,6 @@
 //! The file that describes volumes of real storage, for `flashyard serve`: what they are made of, and the service above it.
 
+use crate::arrays::{self, ArrayKeys, JournalName};
 use crate::lending::{ChoiceName, Lend, SERVER, server_problem};
 use crate::quantity::{Rate, Size, Time};
 use serde::Deserialize;
@@ -95,6 +96,16 @@ pub struct Volume {
     pub log: Option<Spanned<Size>>,
     /// Whether a mirror keeps a record of what its legs have missed; it does without the key.
     pub record: Option<bool>,
+    /// Chunks of a stripe of an array, parity included.
+    pub stripe: Option<u8>,
+    /// Those of parity.
+    pub parity: Option<u8>,
+    /// The way in which an array keeps changes under way.
+    pub journal: Option<JournalName>,
+    /// Changes of stripes of an array under way at once.
+    pub slots: Option<u32>,
+    /// Time between two stripes of a rebuild or a scrub of an array.
+    pub pause: Option<Time>,
 }
 
 /// The service between a volume and its back end.
@@ -122,6 +133,8 @@ pub enum ServiceName {
     Versions,
     /// Virtual channels, each on a physical one, which are isolated from each other and remapped.
     OpenChannel,
+    /// Stripes with parity over legs of unlike sizes.
+    Array,
 }
 
 impl ServiceName {
@@ -136,6 +149,7 @@ impl ServiceName {
             Self::Stripe => (2, 64),
             Self::Mirror => (1, 8),
             Self::OpenChannel => (1, 64),
+            Self::Array => arrays::LEGS,
             Self::Priority | Self::Atomic | Self::Versions => (1, 1),
             _ => (2, 2),
         }
@@ -154,6 +168,7 @@ impl ServiceName {
             Self::Atomic => "atomic",
             Self::Versions => "versions",
             Self::OpenChannel => "open-channel",
+            Self::Array => "array",
         }
     }
 }
@@ -186,6 +201,18 @@ pub struct Leg {
     pub log: Option<Size>,
     /// Whether a mirror keeps a record of what its legs have missed.
     pub record: Option<bool>,
+    /// Chunks of a stripe of an array, parity included.
+    pub stripe: Option<u8>,
+    /// Those of parity.
+    pub parity: Option<u8>,
+    /// The way in which an array keeps changes under way.
+    pub journal: Option<JournalName>,
+    /// Changes of stripes of an array under way at once.
+    pub slots: Option<u32>,
+    /// Time between two stripes of a rebuild or a scrub of an array.
+    pub pause: Option<Time>,
+    /// Speed of a leg of an array, in any unit that all share: only the order counts.
+    pub speed: Option<u64>,
     /// The end that takes writes, for LATTE.
     pub rule: Option<RuleName>,
     /// Age at which LATTE flushes a block.
@@ -232,6 +259,20 @@ pub struct Leg {
     pub latency: Option<Time>,
 }
 
+impl std::fmt::Display for Leg {
+    /// Its storage, for messages.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self { file: Some(path), .. } | Self { drive: Some(path), .. } => path.display().fmt(f),
+            Self { nvme_tcp: Some(address), nqn, .. } => {
+                write!(f, "{} at {address}", nqn.as_deref().unwrap_or("a subsystem"))
+            }
+            Self { memory: Some(_), .. } => f.write_str("memory"),
+            _ => f.write_str("storage"),
+        }
+    }
+}
+
 /// Where a borrowed leg stands.
 const BORROW: &str = "borrow is for legs of service = \"mirror\", which moves what it has when a lender leaves";
 /// The kinds of a leg.
@@ -247,7 +288,26 @@ pub const CHANNELS: (u16, u16, u16) = (7, 1, 32);
 /// Channels of a volume at most, virtual and beyond these.
 const CHANNELS_MAX: u16 = 1024;
 
+/// Where the speed of a leg stands.
+const SPEED: &str = "speed is for legs of service = \"array\"";
+/// Legs of an array.
+const STORAGE: &str = "legs of an array are storage, not services";
+
 impl Volume {
+    /// Keys of an array.
+    pub const fn array_keys(&self) -> ArrayKeys {
+        let Self { stripe, parity, journal, slots, pause, .. } = *self;
+        ArrayKeys { stripe, parity, journal, slots, pause }
+    }
+
+    /// The first thing that is wrong with what only arrays have.
+    fn array_problem(&self) -> Option<String> {
+        let legs = || self.legs.iter().flatten().map(Spanned::get_ref);
+        let ends = self.front.iter().chain(&self.back).map(Spanned::get_ref);
+        array_problem(self.service == ServiceName::Array, self.array_keys(), legs)
+            .or_else(|| ends.into_iter().any(|leg| leg.speed.is_some()).then(|| SPEED.to_owned()))
+    }
+
     /// Virtual channels, physical ones beyond these, and requests of each below.
     pub fn channel_room(&self) -> (u16, u16, u16) {
         let (channels, spares, depth) = CHANNELS;
@@ -294,7 +354,28 @@ impl Volume {
     }
 }
 
+/// The first thing that is wrong with what only arrays have, in a service with these legs.
+fn array_problem<'a, I: Iterator<Item = &'a Leg>>(
+    is_array: bool,
+    keys: ArrayKeys,
+    legs: impl Fn() -> I,
+) -> Option<String> {
+    if is_array && legs().any(|leg| leg.service.is_some()) {
+        return Some(STORAGE.to_owned());
+    }
+    if !is_array && legs().any(|leg| leg.speed.is_some()) {
+        return Some(SPEED.to_owned());
+    }
+    keys.problem(is_array.then(|| legs().count()))
+}
+
 impl Leg {
+    /// Keys of an array.
+    pub const fn array_keys(&self) -> ArrayKeys {
+        let Self { stripe, parity, journal, slots, pause, .. } = *self;
+        ArrayKeys { stripe, parity, journal, slots, pause }
+    }
+
     /// Reads the keys of storage, as they stand between the braces of a leg.
     ///
     /// Errors: the first thing that is wrong.
@@ -401,7 +482,8 @@ impl Leg {
         }
         if self.service == Some(ServiceName::None) {
             return Some(
-                "the service of a leg is stripe, mirror, spill-over, priority, atomic, cache or latte".to_owned(),
+                "the service of a leg is stripe, mirror, array, spill-over, priority, atomic, cache or latte"
+                    .to_owned(),
             );
         }
         if self.service != Some(ServiceName::Latte) && (self.rule.is_some() || self.flush_age.is_some()) {
@@ -413,6 +495,10 @@ impl Leg {
         let paced = [self.iops.is_some(), self.bandwidth.is_some(), self.latency.is_some()];
         // As a leg, those with a front end are made of legs like the others: the front end, then the back end.
         if let Some(problem) = composed(self.service, true, self.legs.as_ref().map(Vec::len), self.chunk, self.log) {
+            return Some(problem);
+        }
+        let is_array = self.service == Some(ServiceName::Array);
+        if let Some(problem) = array_problem(is_array, self.array_keys(), || self.legs.iter().flatten()) {
             return Some(problem);
         }
         if self.service.is_some() && paced.contains(&true) {
@@ -470,7 +556,7 @@ fn composed(
         (Some(_), None) if legs.is_none() => {}
         (None, None) => {}
         _ => {
-            let composed = "legs go with service = \"stripe\", \"mirror\", \"spill-over\", \"priority\", \"atomic\", \"versions\" or \"open-channel\"";
+            let composed = "legs go with service = \"stripe\", \"mirror\", \"array\", \"spill-over\", \"priority\", \"atomic\", \"versions\" or \"open-channel\"";
             return Some(composed.to_owned());
         }
     }
@@ -484,7 +570,9 @@ fn composed(
         _ => {}
     }
     match chunk {
-        Some(_) if service != Some(ServiceName::Stripe) => Some("chunk goes with service = \"stripe\"".to_owned()),
+        Some(_) if !matches!(service, Some(ServiceName::Stripe | ServiceName::Array)) => {
+            Some("chunk goes with service = \"stripe\" or \"array\"".to_owned())
+        }
         Some(chunk) if chunk.0.get() == 0 || chunk.0.get() % 4096 > 0 => {
             Some("chunk is whole blocks of 4 KiB".to_owned())
         }
@@ -546,6 +634,9 @@ impl File {
                 return wrong(at, RECORD.to_owned());
             }
             if let Some(problem) = composed(service, false, volume.legs.as_ref().map(Vec::len), chunk, log) {
+                return wrong(at, problem);
+            }
+            if let Some(problem) = volume.array_problem() {
                 return wrong(at, problem);
             }
             match (&volume.back, volume.service.is_composed()) {
@@ -696,6 +787,42 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
             let said = problem(&text);
             assert!(said.contains(expected), "{text}: {said}");
         }
+    }
+
+    #[test]
+    fn an_array_is_read_and_its_mistakes_are_said() {
+        let leg = "{ memory = \"8 MiB\", speed = 3 }";
+        let of = |rest: &str, legs: usize| {
+            format!("[[volume]]\nname = \"a\"\nservice = \"array\"\n{rest}\nlegs = [{}]", vec![leg; legs].join(", "))
+        };
+        let file =
+            File::parse(&of("stripe = 6\nparity = 2\nchunk = \"16 KiB\"\npause = \"2 ms\"", 7)).expect("it is right");
+        let keys = file.volume[0].get_ref().array_keys();
+        assert_eq!(
+            (keys.stripe_over(7), keys.parities(), keys.pause.map(|time| time.0.as_ns())),
+            (6, 2, Some(2_000_000))
+        );
+        for (rest, legs, expected) in [
+            ("", 2, "2 legs, give 3 to 64"),
+            ("parity = 3", 5, "parity = 3, give 1 (RAID-5) or 2 (RAID-6)"),
+            ("stripe = 6", 5, "stripe = 6 with parity = 1 over 5 legs, give 2 to 5"),
+            ("parity = 2\nstripe = 2", 5, "stripe = 2 with parity = 2 over 5 legs, give 3 to 5"),
+            ("journal = \"partial-parity\"\nparity = 2", 5, "goes with parity = 1"),
+            ("journal = \"some\"", 5, "unknown variant `some`"),
+            ("slots = 0", 5, "slots = 0, give 1 to 4096"),
+            ("chunk = \"5 KiB\"", 5, "chunk is whole blocks"),
+        ] {
+            let said = problem(&of(rest, legs));
+            assert!(said.contains(expected), "{rest}: {said}");
+        }
+        let mirror = of("", 3).replace("array", "mirror");
+        assert!(problem(&mirror).contains("speed is for legs of service = \"array\""), "{}", problem(&mirror));
+        let stripe = of("parity = 1", 3).replace("array", "stripe").replace(", speed = 3", "");
+        assert!(problem(&stripe).contains("go with service = \"array\""));
+        let nested = of("", 3).replace(leg, "{ service = \"mirror\", legs = [{ memory = \"1 MiB\" }] }");
+        assert!(problem(&nested).contains("legs of an array are storage"));
+        let back = "[[volume]]\nname = \"a\"\nback = { memory = \"8 MiB\", speed = 3 }";
+        assert!(problem(back).contains("speed is for"));
     }
 
     #[test]

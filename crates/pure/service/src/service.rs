@@ -268,6 +268,11 @@ pub trait Service {
         None
     }
 
+    /// The state of a leg in a few words, for people; `None` from services that have nothing to say of it.
+    fn leg_note(&self, _leg: Leg) -> Option<String> {
+        None
+    }
+
     /// Whether all that it orders to read goes to its clients, and all that it writes comes from them: then a service that does arithmetic can lie
     /// below it.
     fn hands_on(&self) -> bool {
@@ -356,6 +361,10 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn note(&self) -> Option<String> {
         (**self).note()
+    }
+
+    fn leg_note(&self, leg: Leg) -> Option<String> {
+        (**self).leg_note(leg)
     }
 
     fn hands_on(&self) -> bool {

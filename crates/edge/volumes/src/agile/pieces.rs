@@ -232,7 +232,7 @@ mod tests {
         let mut leg = LegState::new(storage, "lent".to_owned());
         assert_eq!(leg.info().limits.blocks, 3 * 256);
         let bytes: Vec<u8> = (0..400 * BLOCK).map(|at| (at / BLOCK) as u8 | 1).collect();
-        let write = Task { order: 1, operation: Operation::Write, first: 200, count: 400 };
+        let write = Task { order: 1, operation: Operation::Write, first: 200, count: 400, durable: false };
         carry_out(&mut leg, write, Source::Bytes(&bytes));
         let read = Task { order: 1, operation: Operation::Read, ..write };
         assert!(carry_out(&mut leg, read, Source::Zeros) == bytes, "over three pieces");

@@ -41,7 +41,7 @@ impl DriveLeg {
     }
 
     pub(crate) fn begin(&mut self, task: Task, source: Source<'_>) -> Begun {
-        let Task { order, operation, first, count } = task;
+        let Task { order, operation, first, count, .. } = task;
         let payload = match (operation, source) {
             (Operation::Write, Source::Bytes(bytes)) => Payload::Bytes(bytes.to_vec()),
             (Operation::Write, Source::Zeros) => Payload::Zeros,

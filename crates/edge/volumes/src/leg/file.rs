@@ -274,7 +274,8 @@ fn carry_out((file, layout): (&File, &Layout), task: Task, bytes: &mut Option<Ve
             _ => {}
         }
     }
-    Ok(())
+    // A disk that is full by then has lost something that it has taken.
+    if task.durable { file.sync_data().map_err(io::Error::other) } else { Ok(()) }
 }
 
 /// Makes bytes of a file zeros, as a hole where that is possible.

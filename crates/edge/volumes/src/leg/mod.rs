@@ -16,13 +16,22 @@ pub(crate) use remote::RemoteLeg;
 pub(crate) use task::{BLOCK, Begun, End, Source, Task};
 pub(crate) use throttle::{Pace, Throttle};
 
+use flashyard_array::Label;
 use flashyard_billboard::{Agreement, Choice};
-use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_service::Failure;
 use flashyard_units::VolumeId;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Patience for an order while volumes wait. Source: \[A\] a disk that has stood still begins to turn in less.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Patience for threads of a file that is closed. Source: \[A\].
+const CLOSED: Duration = Duration::from_secs(1);
+/// Time between two looks for its end.
+const POLL: Duration = Duration::from_micros(200);
 
 /// The storage of a leg.
 pub(crate) enum Storage {
@@ -69,17 +78,31 @@ pub(crate) struct LegState {
     pub(crate) is_new: bool,
     /// Space of another server that it is, or is to be.
     pub(crate) loan: Option<Loan>,
+    /// Its number in an array, and the shape of that.
+    pub(crate) label: Option<Label>,
 }
 
 impl LegState {
     pub(crate) fn new(storage: Storage, name: String) -> Self {
-        Self { storage, name, throttle: None, gone: None, is_new: false, loan: None }
+        Self { storage, name, throttle: None, gone: None, is_new: false, loan: None, label: None }
     }
 
     /// No storage, and why.
     pub(crate) fn none(why: &str) -> Self {
         let leg = Self::new(Storage::Memory(Memory::new(0)), "none".to_owned());
         Self { gone: Some(why.to_owned()), is_new: true, ..leg }
+    }
+
+    /// Closes its storage, and waits a moment until the operating system has taken it back.
+    pub(crate) fn close(&mut self) {
+        let limits = self.info().limits;
+        let old = std::mem::replace(&mut self.storage, Storage::Absent(limits));
+        let file = if let Storage::File(file) = &old { Some(file.downgrade()) } else { None };
+        drop(old);
+        let begun = Instant::now();
+        while file.as_ref().is_some_and(|file| file.strong_count() > 0) && begun.elapsed() < CLOSED {
+            std::thread::sleep(POLL);
+        }
     }
 
     /// Its properties as a volume.
@@ -110,6 +133,33 @@ impl LegState {
             Storage::Remote(remote) => remote.begin(task, source),
             Storage::Absent(_) => Begun::Ended(Err(Failure::Gone)),
         }
+    }
+
+    /// Carries out an order while nothing else is under way, and waits for its end.
+    ///
+    /// Errors: those of the order, or no end in time.
+    pub(crate) fn carry_out_now(&mut self, task: Task, source: Source<'_>, into: &mut [u8]) -> Result<(), Failure> {
+        if let Begun::Ended(result) = self.begin(task, source, into) {
+            return result;
+        }
+        let (begun, mut ends) = (Instant::now(), Vec::new());
+        while begun.elapsed() < PATIENCE && self.gone.is_none() {
+            if let Storage::Remote(remote) = &mut self.storage {
+                remote.ready();
+            }
+            self.poll(&mut ends);
+            if let Some(End { result, bytes, .. }) = ends.pop() {
+                if task.operation == Operation::Read && bytes.len() == into.len() {
+                    into.copy_from_slice(&bytes);
+                }
+                if let Storage::Remote(remote) = &mut self.storage {
+                    remote.ready();
+                }
+                return result;
+            }
+            std::thread::sleep(POLL);
+        }
+        Err(Failure::Gone)
     }
 
     /// Takes the ends of orders that were under way. After one with [`Failure::Gone`] it answers no more.

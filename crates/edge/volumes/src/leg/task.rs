@@ -15,6 +15,8 @@ pub(crate) struct Task {
     /// First block, and blocks; nothing for a flush.
     pub(crate) first: u64,
     pub(crate) count: u32,
+    /// Whether a change ends only when a loss of power cannot undo it. Files do it in one step; others are flushed behind it.
+    pub(crate) durable: bool,
 }
 
 impl Task {

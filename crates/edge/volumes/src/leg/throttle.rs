@@ -95,7 +95,7 @@ mod tests {
     fn orders_come_at_their_rate_after_a_burst_and_each_after_the_delay() {
         let pace = Pace { iops: Some(10_000.0), bytes_per_s: None, latency: SimSpan::from_us(200) };
         let mut throttle = Throttle::new(pace);
-        let task = |order| Task { order, operation: Operation::Read, first: 0, count: 1 };
+        let task = |order| Task { order, operation: Operation::Read, first: 0, count: 1, durable: false };
         (0..20).for_each(|order| throttle.push(at(5000), task(order), None));
         // A bucket of 1 ms holds ten; the others come every 100 us.
         let mut dues = Vec::new();
@@ -112,7 +112,7 @@ mod tests {
     fn bytes_count_and_flushes_only_take_the_delay() {
         let pace = Pace { iops: None, bytes_per_s: Some(4_096_000.0), latency: SimSpan::ZERO };
         let mut throttle = Throttle::new(pace);
-        let task = |operation, count| Task { order: 0, operation, first: 0, count };
+        let task = |operation, count| Task { order: 0, operation, first: 0, count, durable: false };
         throttle.push(at(0), task(Operation::Write, 3), Some(Vec::new()));
         throttle.push(at(0), task(Operation::Flush, 0), None);
         assert_eq!(throttle.due(), Some(at(2000)), "3 ms of bytes, of which 1 ms was there");

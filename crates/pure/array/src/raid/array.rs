@@ -316,7 +316,13 @@ impl Service for Array {
 
     fn note(&self) -> Option<String> {
         let mut note = match self.has_started() {
-            Ok(true) => format!("{} of {} legs are whole", self.whole().count_ones(), self.members.len()),
+            // Those that a loss of power now would leave whole.
+            Ok(true) if self.members.known() == self.members.all() => {
+                format!("all {} legs are whole", self.members.len())
+            }
+            Ok(true) => {
+                format!("degraded, {} of {} legs are whole", self.members.known().count_ones(), self.members.len())
+            }
             Ok(false) => "it starts".to_owned(),
             Err(failure) => return Some(format!("it serves nothing: {failure}")),
         };
@@ -330,11 +336,22 @@ impl Service for Array {
         Some(note)
     }
 
+    fn leg_note(&self, leg: Leg) -> Option<String> {
+        let stripes = self.shape.layout.stripes();
+        match self.members.standing(leg) {
+            _ if self.recovery.is_some() => None,
+            Standing::Whole => Some("whole".to_owned()),
+            Standing::Gone => Some("missing".to_owned()),
+            Standing::Refused | Standing::Joining(_) => Some("to be rebuilt".to_owned()),
+            Standing::Rebuilding(next) => Some(format!("rebuilt up to stripe {next} of {stripes}")),
+        }
+    }
+
     fn set(&mut self, name: &str, value: u64) -> bool {
         match (name, value) {
             ("scrub", 0) => self.upkeep.scrub = None,
             ("scrub", 1) => self.upkeep.scrub = Some(0),
-            ("pause", 0..=PAUSE_MAX) => self.shape.config.pause = SimSpan::from_us(value),
+            ("pause_us", 0..=PAUSE_MAX) => self.shape.config.pause = SimSpan::from_us(value),
             _ => return false,
         }
         true

@@ -31,6 +31,8 @@ pub(super) enum Standing {
 pub(super) struct Members {
     array: u64,
     block_bytes: usize,
+    /// The block of the record.
+    record_at: u64,
     parities: u32,
     legs: Vec<Standing>,
     /// Whole legs, a bit each, and all legs.
@@ -56,6 +58,7 @@ impl Members {
         Self {
             array: shape.config.id,
             block_bytes: shape.block_bytes as usize,
+            record_at: shape.members_at(),
             parities: shape.config.parities.into(),
             legs: vec![Standing::Whole; legs],
             whole: all,
@@ -94,7 +97,11 @@ impl Members {
     }
 
     pub(super) fn stand(&mut self, leg: u8, standing: Standing) {
-        self.legs[usize::from(leg)] = standing;
+        let was = std::mem::replace(&mut self.legs[usize::from(leg)], standing);
+        // The record says nothing of how far a rebuild is.
+        if matches!((was, standing), (Standing::Rebuilding(_), Standing::Rebuilding(_))) {
+            return;
+        }
         let before = self.whole;
         self.whole = self.whole & !(1 << leg) | u64::from(standing == Standing::Whole) << leg;
         self.left |= before & !self.whole;
@@ -198,7 +205,8 @@ impl Members {
         out.own.resize(at as usize + self.block_bytes, 0);
         for leg in numbers(self.telling & self.whole) {
             let (operation, data) = (Operation::Write, Data::Own { at });
-            let order = Order { id: 0, leg: Leg(leg), operation, first: 0, count: 1, data, durable: true };
+            let first = self.record_at;
+            let order = Order { id: 0, leg: Leg(leg), operation, first, count: 1, data, durable: true };
             self.waits += 1;
             desk.send(Under::Members { leg }, order, out);
         }
@@ -235,7 +243,7 @@ impl Members {
             // Orders that are still on their way there could come after those.
             if desk.is_idle(leg) {
                 self.stand(leg, Standing::Joining(shape.slots() + 1));
-                forget(leg, 0, desk, out);
+                forget(leg, self.record_at, desk, out);
             } else {
                 self.retry(now);
             }

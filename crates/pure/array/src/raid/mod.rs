@@ -28,4 +28,6 @@ mod upkeep;
 
 pub use array::Array;
 pub(crate) use combine::factors;
+pub use recovery::current_legs;
+pub(crate) use shape::LEGS_MAX;
 pub use shape::{ArrayConfig, ArrayCounters, ArrayError, Journal};

@@ -101,7 +101,7 @@ impl Recovery {
         match self.step {
             Step::Members => {
                 (self.failed, self.gone) = (0, 0);
-                orders.extend((0..ground.members.len() as u8).map(|leg| read(Leg(leg), 0, 1)));
+                orders.extend((0..ground.members.len() as u8).map(|leg| read(Leg(leg), shape.members_at(), 1)));
             }
             Step::Slot if self.slot < shape.slots() => {
                 let order = read(Leg(0), shape.slot_at(self.slot), shape.slot_blocks());
@@ -243,10 +243,7 @@ impl Recovery {
         let (members, config) = (&mut *ground.members, &ground.shape.config);
         let decode = |bytes: &Vec<u8>| MembersRecord::decode(config.id, bytes);
         let records: Vec<Option<MembersRecord>> = self.bytes.iter().map(decode).collect();
-        let newest = records.iter().flatten().max_by_key(|record| record.epoch);
-        let (epoch, listed) = newest.map_or((0, members.all()), |record| (record.epoch, record.whole));
-        let has_it = |leg: &u8| records[usize::from(*leg)].map_or(0, |record| record.epoch) + 1 >= epoch;
-        let current = numbers(members.all()).filter(has_it).fold(0, |legs, leg| legs | 1 << leg);
+        let (epoch, listed, current) = newest(&records);
         let whole = listed & current & !self.failed;
         // A later record may be on drives that were not read, if these were enough to go on without the others.
         let enough = members.all().count_ones() - u32::from(config.parities);
@@ -289,6 +286,26 @@ impl Recovery {
             self.send(now, ground, out);
         }
     }
+}
+
+/// The number of the newest record, the drives that it lists, and those that have it or the one before it. Without any record all drives have
+/// what they should.
+pub(super) fn newest(records: &[Option<MembersRecord>]) -> (u64, u64, u64) {
+    let all = (0..records.len()).fold(0, |legs, leg| legs | 1 << leg);
+    let newest = records.iter().flatten().max_by_key(|record| record.epoch);
+    let (epoch, listed) = newest.map_or((0, all), |record| (record.epoch, record.whole));
+    let has_it = |leg: &u8| records[usize::from(*leg)].map_or(0, |record| record.epoch) + 1 >= epoch;
+    (epoch, listed, numbers(all).filter(has_it).fold(0, |legs, leg| legs | 1 << leg))
+}
+
+/// Drives that have all they should, a bit each, by the records of members in their blocks; `None` where no drive has a record of this array yet.
+/// `blocks` are by drive those behind what is reserved, nothing where it was not read.
+pub fn current_legs(array: u64, blocks: &[Option<&[u8]>]) -> Option<u64> {
+    let decode = |block: &Option<&[u8]>| block.and_then(|block| MembersRecord::decode(array, block));
+    let records: Vec<Option<MembersRecord>> = blocks.iter().map(decode).collect();
+    let (epoch, listed, current) = newest(&records);
+    let read = (0..).zip(blocks).filter(|(_, block)| block.is_some()).fold(0, |legs, (leg, _)| legs | 1_u64 << leg);
+    (epoch > 0).then_some(listed & current & read)
 }
 
 /// Whether a drive that lacks has data of a change with a partial parity: then all of that was in place before the drive was left out.

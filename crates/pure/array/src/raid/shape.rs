@@ -9,7 +9,7 @@ use flashyard_service::parity::CHUNKS_MAX;
 use flashyard_units::SimSpan;
 
 /// Legs at most: a bit each.
-const LEGS_MAX: usize = 64;
+pub(crate) const LEGS_MAX: usize = 64;
 
 /// The way in which an array keeps changes of stripes that are under way, so that a loss of power leaves no stripe whose parity is wrong (the write hole).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct ArrayConfig {
     pub speeds: Vec<u64>,
     /// Time between two stripes of a rebuild or a scrub.
     pub pause: SimSpan,
+    /// Blocks at the beginning of each leg that are not the array's, such as a [`Label`](crate::Label).
+    pub reserved: u32,
 }
 
 /// Why legs make no array.
@@ -71,8 +73,10 @@ pub enum ArrayError {
         /// Speeds.
         speeds: usize,
     },
-    /// Chunks of no blocks, or larger than a leg takes at once.
-    #[error("chunks of {0} blocks; take at least 1, and no more than a leg takes in one request")]
+    /// Chunks of no blocks, or a stripe of them with a header that is larger than a leg takes at once.
+    #[error(
+        "chunks of {0} blocks; take at least 1, and so few that a leg takes a stripe of them and one block more in one request"
+    )]
     Chunk(u32),
     /// A journal without room, or a partial-parity log of two parities.
     #[error("a journal of {0} slots; take at least 1, no partial parity with two parities, or no journal")]
@@ -193,9 +197,14 @@ impl Shape {
         slots(&self.config)
     }
 
+    /// The block of the record of members.
+    pub(super) fn members_at(&self) -> u64 {
+        self.config.reserved.into()
+    }
+
     /// The first block of a slot, which may be the one behind the last.
     pub(super) fn slot_at(&self, slot: u32) -> u64 {
-        1 + u64::from(slot) * slot_blocks(&self.config)
+        self.members_at() + 1 + u64::from(slot) * slot_blocks(&self.config)
     }
 
     /// Blocks of a slot.
@@ -204,9 +213,9 @@ impl Shape {
     }
 }
 
-/// Blocks before the chunks of a leg: the record of members, and the journal.
+/// Blocks before the chunks of a leg: what is reserved, the record of members, and the journal.
 fn base(config: &ArrayConfig) -> u64 {
-    1 + u64::from(slots(config)) * slot_blocks(config)
+    u64::from(config.reserved) + 1 + u64::from(slots(config)) * slot_blocks(config)
 }
 
 const fn slots(config: &ArrayConfig) -> u32 {

@@ -29,6 +29,7 @@ fn config(legs: usize, width: u8, parities: u8, chunk_blocks: u32) -> ArrayConfi
         aggregates: true,
         speeds,
         pause: SimSpan::from_us(20),
+        reserved: 0,
     }
 }
 

@@ -679,6 +679,12 @@ impl Service for Tree {
         self.nodes.iter().find_map(|node| node.service.versions())
     }
 
+    /// The words of the service above the leg.
+    fn leg_note(&self, leg: Leg) -> Option<String> {
+        let (node, place) = self.above(Below::Leg(leg))?;
+        self.nodes[node].service.leg_note(place)
+    }
+
     fn mixes(&self) -> bool {
         self.nodes.iter().any(|node| node.service.mixes())
     }
