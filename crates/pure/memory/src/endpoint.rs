@@ -127,15 +127,16 @@ impl Endpoint {
     ///
     /// Errors: sizes outside their ranges, a medium that cannot be.
     pub fn new(config: EndpointConfig) -> Result<Self, MemoryError> {
-        Self::with_pages(config, |pages| Ok(PageCache::of_policy(config.policy, pages)))
+        Self::with_pages(config, |pages, _| Ok(PageCache::of_policy(config.policy, pages)))
     }
 
-    /// An endpoint whose pages worth keeping are found by a cache that `make` makes for so many pages, or for fewer.
+    /// An endpoint whose pages worth keeping are found by a cache that `make` makes for so many pages, or for fewer, before a medium
+    /// of so many.
     ///
     /// Errors: as [`Endpoint::new`], and those of `make`.
     pub fn with_pages(
         config: EndpointConfig,
-        make: impl FnOnce(u32) -> Result<PageCache, MemoryError>,
+        make: impl FnOnce(u32, u32) -> Result<PageCache, MemoryError>,
     ) -> Result<Self, MemoryError> {
         let pages = config.cache_pages;
         if !(16..1 << 26).contains(&pages) {
@@ -147,7 +148,8 @@ impl Endpoint {
             return Err(MemoryError::Range { name: "unannounced_part", value: part.into(), range: "2 to 16" });
         }
         let passing = if config.reads_annotations { pages / part } else { 0 };
-        let PageCache { pages: kept, look_up } = make(pages - passing)?;
+        let medium = Medium::new(&config.medium)?;
+        let PageCache { pages: kept, look_up } = make(pages - passing, medium.pages())?;
         if kept.capacity() > pages - passing {
             let value = kept.capacity().into();
             return Err(MemoryError::Range { name: "pages of a cache", value, range: "at most those of the device" });
@@ -162,7 +164,7 @@ impl Endpoint {
             pages: vec![Page::default(); pages as usize],
             recent: [u32::MAX; RECENT],
             next_recent: 0,
-            medium: Medium::new(&config.medium)?,
+            medium,
             counters: EndpointCounters::default(),
         })
     }

@@ -93,7 +93,7 @@ fn a_page_that_left_for_a_lender_is_loaded_over_the_fabric_and_one_that_is_store
 #[test]
 fn a_look_up_pays_for_its_metadata_before_its_page_is_found() {
     let of = |look_up| {
-        let made = |pages| Ok(PageCache { look_up, ..PageCache::of_policy(PolicyKind::Lru, pages) });
+        let made = |pages, _| Ok(PageCache { look_up, ..PageCache::of_policy(PolicyKind::Lru, pages) });
         let mut endpoint = Endpoint::with_pages(config(false), made).expect("it is possible");
         endpoint.warm(3 * PAGE_BYTES, false);
         endpoint.serve(AT(0), &access(Transaction::Load, 3, Annotation::default())).at
@@ -195,7 +195,7 @@ proptest! {
         reads_annotations: bool, borrows: bool, looks_up: bool,
         requests in prop::collection::vec((0_u64..3_000, 0_u64..80, any::<bool>(), 0_u16..8), 1..300),
     ) {
-        let mut endpoint = Endpoint::with_pages(config(reads_annotations), |pages| {
+        let mut endpoint = Endpoint::with_pages(config(reads_annotations), |pages, _| {
             let look_up = looks_up.then(|| Box::new(EveryThird) as Box<dyn LookUp + Send>);
             Ok(PageCache { look_up, ..PageCache::of_policy(PolicyKind::Lru, pages) })
         })

@@ -7,6 +7,7 @@
 
 mod ahead;
 mod ahead_parts;
+mod combine;
 mod design;
 mod program;
 pub mod room;
@@ -15,6 +16,7 @@ pub mod tiered;
 mod trace;
 
 pub use ahead_parts::AheadParts;
+pub use combine::{Combine, PageIndex};
 pub use design::{Backing, Design, Parts};
 pub use program::{Data, Program, Source};
 pub use run::{Figures, Job, Run, run};

@@ -1,13 +1,15 @@
 //! One run: a design under a program.
 
 use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, predictor, record};
+use crate::combine::PageIndex;
 use crate::design::{Backing, Design, MARK, Parts};
 use crate::program::{Data, Program, Source};
 use crate::trace::Trace;
+use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_describe::ScenarioError;
 use flashyard_memory::{
-    AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, Machine, MachineConfig,
-    MemoryError, Stalls,
+    AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, LentCounters, Machine,
+    MachineConfig, MemoryError, PAGE_BYTES, Stalls,
 };
 use flashyard_prefetch::{AnyPredictor, Cost};
 use flashyard_stats::LatencyHistogram;
@@ -58,6 +60,10 @@ pub struct Figures {
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
     pub flash: Option<FlashCounters>,
+    /// Hints that the root port has sent over the measured part, and the lines in them.
+    pub hinted: [u64; 2],
+    /// Counts of DRAM that is lent, over the whole run.
+    pub lent: Option<LentCounters>,
     /// Counts of lines fetched ahead over the measured part, and the cost of predicting them.
     pub ahead: Option<(AheadCounters, Cost)>,
     /// Mean interval of a thousand loads of the memory after the other, in nanoseconds.
@@ -158,7 +164,7 @@ impl Job<'_> {
             let recorded = recorded.map_err(of_world)?;
             prepared.instructions[number] = Some(pace(&recorded, rate));
         }
-        if self.design.predicts().is_some() && !self.programs.is_empty() {
+        if (self.design.predicts().is_some() || self.learns_pages()) && !self.programs.is_empty() {
             let mut sources = self.sources(&prepared, 0)?;
             let [warm, measured] = self.parts(1);
             prepared.recorded = record(&self.parts.machine, &mut sources, warm, measured).map_err(of_world)?;
@@ -179,10 +185,25 @@ impl Job<'_> {
         predictor(self.design, self.parts, &prepared.recorded, self.seed)
     }
 
+    /// Whether an index learns which pages the program touches.
+    fn learns_pages(&self) -> bool {
+        self.design.combines() && self.parts.combine.index == PageIndex::Learned
+    }
+
+    /// The pages of all requests, where an index learns them.
+    fn touched(&self, prepared: &Prepared) -> Vec<u32> {
+        let seen = if self.learns_pages() { &prepared.recorded.seen[..] } else { &[] };
+        seen.iter().map(|seen| (seen.line * CACHE_LINE_BYTES / PAGE_BYTES) as u32).collect()
+    }
+
     fn config(&self) -> MachineConfig {
         MachineConfig {
             uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.device_from),
-            annotations: if self.design == Design::CxlAssd { self.annotations } else { AnnotationRules::default() },
+            annotations: if self.design.annotates(&self.parts.combine) {
+                self.annotations
+            } else {
+                AnnotationRules::default()
+            },
             ..self.parts.machine.clone()
         }
     }
@@ -213,7 +234,8 @@ pub(crate) fn run_prepared(
     let config = job.config();
     let cores = config.cores;
     let levels = config.levels.len();
-    let mut backing = Backing::new(job.design, job.parts, predictor, job.seed).map_err(of_world)?;
+    let touched = job.touched(prepared);
+    let mut backing = Backing::new(job.design, job.parts, predictor, &touched, job.seed).map_err(of_world)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
         program.warm(endpoint, cores, job.seed).map_err(of_world)?;
     }
@@ -254,6 +276,7 @@ struct Before {
     at: SimTime,
     endpoint: Option<EndpointCounters>,
     ahead: Option<(AheadCounters, Cost)>,
+    hinted: [u64; 2],
     local: u64,
     marks: usize,
 }
@@ -265,6 +288,7 @@ impl Before {
             at: machine.now(),
             endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
             ahead: memory.ahead(),
+            hinted: memory.hinted(),
             local: memory.local_requests(),
             marks: memory.marks().len(),
         }
@@ -279,6 +303,8 @@ impl Before {
             latencies: machine.latencies().clone(),
             endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
+            hinted: [0, 1].map(|part| memory.hinted()[part] - self.hinted[part]),
+            lent: endpoint.and_then(|endpoint| endpoint.lent()).map(|lent| *lent.counters()),
             ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), (before, earlier))| {
                 (counters.since(&before), Cost { inferences: cost.inferences - earlier.inferences, ..cost })
             }),

@@ -1,6 +1,7 @@
 //! The systems of the memory machine, for the table of systems.
 
 mod ahead_section;
+mod combine_section;
 mod cxl_ssd;
 mod designs;
 mod expand;

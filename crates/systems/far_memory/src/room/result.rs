@@ -87,6 +87,26 @@ static ROUNDS: Metric = Metric::maybe(
     "rounds of garbage collection, over the whole run",
 );
 
+static HINTS: Metric = Metric::count("hints", "Hints", "hints that the root port has sent ahead of loads");
+static METADATA: Metric = Metric::maybe(
+    "device_metadata_reads",
+    "Metadata reads",
+    Unit::Count,
+    "reads of the device's internal DRAM for metadata, by which pages are found",
+);
+static LENT_HITS: Metric = Metric::maybe(
+    "lent.hits",
+    "Hits of lent DRAM",
+    Unit::Count,
+    "requests whose page was in DRAM that an idle drive lends, over the whole run",
+);
+static LENT_WITHDRAWN: Metric = Metric::maybe(
+    "lent.withdrawn",
+    "Pages withdrawn",
+    Unit::Count,
+    "pages that were lost to lenders which became busy, over the whole run",
+);
+
 const fn share(key: &'static str, title: &'static str, about: &'static str) -> Metric {
     Metric::number(key, title, Unit::Share, about)
 }
@@ -161,6 +181,10 @@ static WHOLE: &[OfWhole] = &[
     (&FLASH_READS, |run| run.figures.flash.map(|flash| flash.reads as f64).into()),
     (&FLASH_WRITES, |run| run.figures.flash.map(|flash| flash.writes as f64).into()),
     (&ROUNDS, |run| run.figures.flash.map(|flash| flash.rounds as f64).into()),
+    (&HINTS, |run| run.figures.hinted[0].into()),
+    (&METADATA, |run| run.figures.endpoint.map(|endpoint| endpoint.metadata_reads as f64).into()),
+    (&LENT_HITS, |run| run.figures.lent.map(|lent| lent.hits as f64).into()),
+    (&LENT_WITHDRAWN, |run| run.figures.lent.map(|lent| lent.withdrawn as f64).into()),
 ];
 
 /// The figures of a run.

@@ -1,6 +1,7 @@
 //! The `[memory]` section of scenarios: processor, memories, device, programs by name.
 
 use super::ahead_section::{AheadSection, InPlaceSection, KernelSection, RegularSection};
+use super::combine_section::CombineSection;
 use crate::design::{Design, Parts};
 use crate::program::Program;
 use flashyard_cache::PolicyKind;
@@ -73,6 +74,9 @@ pub(crate) struct MemorySection {
     /// Lines that are fetched ahead, in designs that do.
     #[serde(default)]
     ahead: Option<AheadSection>,
+    /// Mechanisms of other designs that flash over CXL has besides its own.
+    #[serde(default)]
+    combine: Option<CombineSection>,
     /// Annotations that the processor makes.
     #[serde(default)]
     annotations: AnnotationsSection,
@@ -157,7 +161,7 @@ struct LevelSection {
 /// DRAM.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct DramSection {
+pub(super) struct DramSection {
     /// Channels.
     #[schemars(range(min = 1, max = 1024))]
     channels: u32,
@@ -187,7 +191,7 @@ struct DramSection {
 /// A path to an endpoint.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct PathSection {
+pub(super) struct PathSection {
     /// Rate of the endpoint's link on the wire, each direction.
     #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 GB/s"))]
     link_rate: Rate,
@@ -446,7 +450,7 @@ impl ProcessorSection {
 }
 
 impl DramSection {
-    fn config(&self) -> DramConfig {
+    pub(super) fn config(&self) -> DramConfig {
         DramConfig {
             channels: self.channels,
             banks: self.banks,
@@ -461,7 +465,7 @@ impl DramSection {
 }
 
 impl PathSection {
-    fn config(&self) -> PathConfig {
+    pub(super) fn config(&self) -> PathConfig {
         let Self { link_rate, port, switches, switch } = self;
         PathConfig { link_rate: link_rate.0, port: port.0, switches: *switches, switch: switch.0 }
     }
@@ -552,6 +556,7 @@ impl MemorySection {
             },
             device_from: 0,
             ahead: self.ahead.as_ref().map(AheadSection::parts),
+            combine: self.combine.as_ref().map(|combine| combine.combine(&endpoint.dram, seed)).unwrap_or_default(),
         })
     }
 
@@ -649,7 +654,11 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
         || of("memory.endpoint.guard")
         || of("memory.endpoint.unannounced_part")
     {
-        return design == Design::CxlAssd;
+        return design == Design::CxlAssd || design.combines();
+    }
+    if of("memory.combine") {
+        // What annotates already ignores that it might.
+        return design.combines() && !(design == Design::CxlAssd && of("memory.combine.annotations"));
     }
     if of("memory.endpoint") || of("memory.flash") {
         return design.has_flash();
