@@ -7,7 +7,7 @@ use crate::design::Design;
 use crate::trace::Trace;
 use flashyard_describe::{
     Carried, DesignInfo, Files, Measured, Observer, Room, Run, Scenario, ScenarioError, Section, Unknown, carried,
-    fio_report,
+    fio_report, is_in,
 };
 use flashyard_report::Equipment;
 use flashyard_units::{Named, SimSpan};
@@ -51,6 +51,11 @@ impl Room for MemoryRoom {
 
     fn concerns(&self, key: &str, design: &str) -> bool {
         Design::by_name(design).is_none_or(|design| section::reads(design, key))
+    }
+
+    /// The carried scenario has keys of eleven designs and names five.
+    fn offers(&self, key: &str) -> bool {
+        ["memory.ahead", "memory.annotations", "memory.combine"].iter().any(|section| is_in(key, section))
     }
 
     fn is_equipment(&self, section: &str, key: &str) -> bool {
