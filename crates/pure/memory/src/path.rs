@@ -62,6 +62,14 @@ pub struct PathTimes {
     pub device: SimSpan,
 }
 
+impl PathTimes {
+    /// The times since those of `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { path: self.path - earlier.path, link: self.link - earlier.link, device: self.device - earlier.device }
+    }
+}
+
 /// Memory behind a path: a message for each request and each answer, with the bytes that they take in flits.
 pub struct Expander<D> {
     config: PathConfig,

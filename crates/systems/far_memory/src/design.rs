@@ -7,7 +7,7 @@ use crate::combine::Combine;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
     Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, Lent, MachineConfig,
-    MediumConfig, MemoryError, Node, PAGE_BYTES, PathConfig, Place, Topology,
+    MediumConfig, MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Topology,
 };
 use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
 use flashyard_units::{Named, SimSpan, SimTime};
@@ -262,6 +262,17 @@ impl Backing {
             Far::Device(expander) => Some(expander.device_mut()),
             Far::Ahead(ahead) => Some(ahead.expander_mut().device_mut()),
             Far::Nothing | Far::Dram(_) => None,
+        }
+    }
+
+    /// Where the time of requests over a path went, and how many there were; `None` without a path.
+    pub fn times(&self) -> Option<(PathTimes, u64)> {
+        let of = |times, transactions: [u64; 2]| Some((times, transactions.iter().sum()));
+        match &self.far {
+            Far::Nothing => None,
+            Far::Dram(expander) => of(expander.times(), expander.transactions()),
+            Far::Device(expander) => of(expander.times(), expander.transactions()),
+            Far::Ahead(ahead) => of(ahead.expander().times(), ahead.expander().transactions()),
         }
     }
 

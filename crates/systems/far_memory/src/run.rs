@@ -9,7 +9,7 @@ use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_describe::ScenarioError;
 use flashyard_memory::{
     AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, LentCounters, Machine,
-    MachineConfig, MemoryError, PAGE_BYTES, Stalls,
+    MachineConfig, MemoryError, PAGE_BYTES, PathTimes, Stalls,
 };
 use flashyard_prefetch::{AnyPredictor, Cost};
 use flashyard_stats::LatencyHistogram;
@@ -60,6 +60,8 @@ pub struct Figures {
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
     pub flash: Option<FlashCounters>,
+    /// Where the time of requests over a path went, and their number, over the measured part; `None` without a path.
+    pub path: Option<(PathTimes, u64)>,
     /// Hints that the root port has sent over the measured part, and the lines in them.
     pub hinted: [u64; 2],
     /// Counts of DRAM that is lent, over the whole run.
@@ -111,6 +113,11 @@ impl Figures {
             && endpoint.requests + self.local_requests != made
         {
             broken.push(format!("{} requests arrived of {made}", endpoint.requests + self.local_requests));
+        }
+        if let (Some(endpoint), Some((times, _))) = (&self.endpoint, &self.path)
+            && endpoint.controller + endpoint.dram + endpoint.medium != times.device
+        {
+            broken.push(format!("parts of the device's time are not its time: {endpoint:?} of {times:?}"));
         }
         broken
     }
@@ -276,6 +283,7 @@ struct Before {
     at: SimTime,
     endpoint: Option<EndpointCounters>,
     ahead: Option<(AheadCounters, Cost)>,
+    path: Option<(PathTimes, u64)>,
     hinted: [u64; 2],
     local: u64,
     marks: usize,
@@ -288,6 +296,7 @@ impl Before {
             at: machine.now(),
             endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
             ahead: memory.ahead(),
+            path: memory.times(),
             hinted: memory.hinted(),
             local: memory.local_requests(),
             marks: memory.marks().len(),
@@ -303,6 +312,10 @@ impl Before {
             latencies: machine.latencies().clone(),
             endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
+            path: memory
+                .times()
+                .zip(self.path)
+                .map(|((times, count), (before, earlier))| (times.since(&before), count - earlier)),
             hinted: [0, 1].map(|part| memory.hinted()[part] - self.hinted[part]),
             lent: endpoint.and_then(|endpoint| endpoint.lent()).map(|lent| *lent.counters()),
             ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), (before, earlier))| {

@@ -53,9 +53,9 @@ impl Room for MemoryRoom {
         Design::by_name(design).is_none_or(|design| section::reads(design, key))
     }
 
-    /// The carried scenario has keys of eleven designs and names five.
+    /// The section has the parts of eleven designs, and scenarios name some of them.
     fn offers(&self, key: &str) -> bool {
-        ["memory.ahead", "memory.annotations", "memory.combine"].iter().any(|section| is_in(key, section))
+        is_in(key, "memory")
     }
 
     fn is_equipment(&self, section: &str, key: &str) -> bool {
@@ -69,7 +69,7 @@ impl Room for MemoryRoom {
     }
 
     fn carries(&self) -> &'static [Carried] {
-        carried! { "../../../scenarios": "memory": "scenario.toml"; }
+        carried! { "../../../scenarios": "memory": "scenario.toml"; "memory-combined": "scenario.toml"; }
     }
 
     fn run(&self) -> Option<Run> {

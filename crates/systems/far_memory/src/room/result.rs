@@ -6,8 +6,8 @@ use crate::design::Design;
 use crate::run::Figures;
 use flashyard_describe::figures::{buckets, percentiles};
 use flashyard_report::{
-    Better, ByKind, Declaration, DesignDetail, DesignResult, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,
-    LATENCY_P999, LATENCY_P9999, LatencySummary, Laws, Metric, Unit, Value, WINDOW,
+    Better, ByKind, Cause, Declaration, DesignDetail, DesignResult, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50,
+    LATENCY_P99, LATENCY_P999, LATENCY_P9999, LatencySummary, Laws, Metric, SplitRow, Unit, Value, WINDOW,
 };
 use flashyard_units::{Named, SimSpan};
 
@@ -127,9 +127,36 @@ pub(super) static DECLARATION: Declaration = Declaration {
         &LATENCY_MAX,
     ],
     parts: &[],
-    causes: &[],
+    causes: &CAUSES,
     tables: &[],
 };
+
+/// Where the time of a request goes.
+static CAUSES: [Cause; 5] = [
+    Cause { key: "path", label: "ports and switches", note: "there and back" },
+    Cause { key: "link", label: "link", note: "bytes of messages, and waiting for those before" },
+    Cause { key: "controller", label: "controller", note: "parsing, the look-up, and metadata that it reads" },
+    Cause { key: "dram", label: "DRAM behind the path", note: "internal, lent, or all that there is" },
+    Cause {
+        key: "medium",
+        label: "medium",
+        note: "flash or cells: reading, and waiting for programs, erases and collection",
+    },
+];
+
+/// The mean request over a path by its parts.
+fn split(figures: &Figures) -> Option<SplitRow> {
+    let (times, requests) = figures.path.filter(|path| path.1 > 0)?;
+    // DRAM behind CXL has no controller of a device.
+    let [controller, dram, medium] = match &figures.endpoint {
+        Some(endpoint) => [endpoint.controller, endpoint.dram, endpoint.medium],
+        None => [SimSpan::ZERO, times.device, SimSpan::ZERO],
+    };
+    let parts = [times.path, times.link, controller, dram, medium];
+    let us = |span: SimSpan| span.as_ps() as f64 / 1e6 / requests as f64;
+    let parts_us: Vec<f64> = parts.into_iter().map(us).collect();
+    Some(SplitRow { at: "mean".to_owned(), requests, latency_us: parts_us.iter().sum(), parts_us })
+}
 
 /// A run, and what several of its figures are made of.
 struct Whole<'a> {
@@ -198,8 +225,8 @@ pub(super) fn result(design: Design, figures: &Figures) -> DesignResult {
         computes_on_host: true,
         declared: &DECLARATION,
         figures: WHOLE.iter().map(|(metric, of)| (*metric, of(&whole))).collect(),
-        latency_split: Vec::new(),
-        causes: Vec::new(),
+        latency_split: split(figures).into_iter().collect(),
+        causes: CAUSES.to_vec(),
         halves: Vec::new(),
         laws: Laws { hold: broken.is_empty(), broken },
         components: ByKind::default(),
