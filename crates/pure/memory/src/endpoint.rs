@@ -7,14 +7,11 @@ use crate::dram::{Dram, DramConfig};
 use crate::error::MemoryError;
 use crate::lent::{Found, Lent};
 use crate::medium::{Medium, MediumConfig};
-use crate::page_cache::{LookUp, PageCache};
+use crate::page_cache::{LookUp, PAGE_BYTES, PageCache};
 use crate::path::{Device, Served};
 use flashyard_cache::{Evicted, Policy, PolicyKind};
 use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_units::{SimSpan, SimTime};
-
-/// Bytes of a cached page: a slot of the translation layer.
-pub const PAGE_BYTES: u64 = 4096;
 
 /// Pages among which a walk is recognized by the one before. [A] as many as functions of a program
 const RECENT: usize = 64;

@@ -6,15 +6,13 @@
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.2 to §3.4; readings and numbers that the sheet marks \[A\] are marked here.
 
-use flashyard_cxl::DevLoad;
+use flashyard_cxl::{DevLoad, UNIT_LINES as UNIT};
 use flashyard_units::{Named, SimTime};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 /// Hints that the ring keeps. \[A\]
 const RING: usize = 32;
-/// Lines of the unit in which hints are given: 256 bytes. \[P\]
-const UNIT: u64 = 4;
 /// Half windows in lines, from one line to 512 bytes. \[A\]
 const STEPS: [u64; 4] = [1, 2, 4, 8];
 /// Answers of a lightly loaded device before the window grows. \[A\]

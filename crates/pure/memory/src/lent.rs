@@ -11,6 +11,7 @@
 
 use crate::dram::{Dram, DramConfig};
 use crate::error::MemoryError;
+use crate::page_cache::PAGE_BYTES;
 use crate::path::{Expander, PathConfig};
 use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, Memory, MemoryAccess, Transaction};
@@ -89,7 +90,7 @@ pub struct Lent {
 }
 
 /// Lines of a page.
-const PAGE_LINES: u64 = crate::endpoint::PAGE_BYTES / CACHE_LINE_BYTES;
+const PAGE_LINES: u64 = PAGE_BYTES / CACHE_LINE_BYTES;
 
 impl Lent {
     /// Lenders that are all idle, with empty DRAM.
@@ -111,7 +112,7 @@ impl Lent {
                 return Err(MemoryError::Range { name, value: 0, range: "more than nothing" });
             }
         }
-        let pages = config.segments * (SEGMENT_BYTES / crate::endpoint::PAGE_BYTES) as u32;
+        let pages = config.segments * (SEGMENT_BYTES / PAGE_BYTES) as u32;
         let lender = |number: u32| -> Result<Lender, MemoryError> {
             let mut rng = Rng::named(config.seed, &format!("lender {number}"));
             let until = SimTime::ZERO + drawn(&mut rng, config.idle);
@@ -209,7 +210,7 @@ impl Lent {
         }
         lender.pages.remove(key);
         self.counters.returned += 1;
-        let first = key * crate::endpoint::PAGE_BYTES;
+        let first = key * PAGE_BYTES;
         Some(Found::Page(
             (0..PAGE_LINES).fold(now, |done, number| done.max(line(lender, first + number * CACHE_LINE_BYTES))),
         ))

@@ -49,15 +49,15 @@ pub use accesses::{
 pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};
 pub use dram::{Dram, DramConfig};
-pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters, PAGE_BYTES};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters};
 pub use error::MemoryError;
 pub use flash::{Flash, FlashConfig, FlashCounters, Written};
 pub use hints::{Beside, Hinter, ReadAhead};
 pub use lent::{Lent, LentConfig, LentCounters, SEGMENT_BYTES};
 pub use machine::{Answered, CoreCounters, LEVELS_MAX, LevelConfig, Machine, MachineConfig, Stalls};
 pub use medium::{Medium, MediumConfig};
-pub use page_cache::{LookUp, PageCache};
+pub use page_cache::{LookUp, PAGE_BYTES, PageCache};
 pub use path::{Device, Expander, PathConfig, PathTimes, Served};
 pub use reflector::{Held, Reflector};
 pub use set_associative::{EvictedLine, Lookup, SetAssociative};
-pub use topology::{Bridge, DSLBIS_BYTES, Dslbis, Found, Node, Topology};
+pub use topology::{Bridge, Found, Node, Topology};

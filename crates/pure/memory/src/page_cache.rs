@@ -2,6 +2,9 @@
 
 use flashyard_cache::{Policy, PolicyKind};
 
+/// Bytes of a cached page: a slot of the translation layer.
+pub const PAGE_BYTES: u64 = 4096;
+
 /// Reads of internal DRAM for metadata that a look-up takes before its page is found.
 pub trait LookUp {
     /// Tells the granules of 64 bytes, by their numbers in the area of metadata, that must be read for `page`.

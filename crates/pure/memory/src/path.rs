@@ -1,7 +1,9 @@
 //! The way from a root port over switches to an endpoint, and back.
 
 use crate::hints::{PortHints, ReadAhead};
-use flashyard_cxl::{CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, MemoryLimits, Transaction};
+use flashyard_cxl::{
+    CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, MemoryLimits, SpeculativeRead, Transaction,
+};
 use flashyard_fabric::{Direction, Link};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
@@ -168,7 +170,8 @@ impl<D: Device> Expander<D> {
         let Self { hints: Some(hints), link, device, config, .. } = self else { return };
         let at = now + config.one_way();
         hints.hint(now, address / CACHE_LINE_BYTES, |first, end| {
-            link.stream(Direction::In, Transaction::Load.request_bytes());
+            let messages = SpeculativeRead::of_lines(first, end).count() as u64;
+            link.stream(Direction::In, messages * SpeculativeRead::BYTES);
             device.hint(at, first * CACHE_LINE_BYTES, end - first);
         });
     }

@@ -38,7 +38,7 @@ impl Named for PageIndex {
     }
 }
 
-/// What flash over CXL has besides.
+/// Mechanisms that flash over CXL has besides its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Combine {
     /// Whether requests are annotated, and the device reads that, in designs that do not by themselves. From CXL-SSD.

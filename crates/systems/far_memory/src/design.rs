@@ -6,11 +6,11 @@ use crate::ahead_parts::AheadParts;
 use crate::combine::Combine;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
-    Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, Lent, MachineConfig,
-    MediumConfig, MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Topology,
+    Ahead, AheadCounters, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Lent, MachineConfig, MediumConfig,
+    MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Topology,
 };
 use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
-use flashyard_units::{Named, SimSpan, SimTime};
+use flashyard_units::{Bytes, Named, SimSpan, SimTime};
 
 /// A design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,11 +151,12 @@ impl Parts {
         let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
         // [A] a device says of itself what a line of its internal DRAM takes where another row is open
         let own = self.endpoint.controller + self.endpoint.dram.row_miss();
-        let found =
-            Topology::enumerate(&Node::chain(path.switches, Dslbis::read_latency(own))).and_then(|mut topology| {
-                topology.write_latencies(&path);
-                topology.devices.first().map(|device| device.end_to_end_ns)
-            });
+        // Nothing that is asked of enumeration here depends on the size.
+        let size = Bytes::new(u64::from(self.endpoint.cache_pages) * PAGE_BYTES);
+        let found = Topology::enumerate(&Node::device(size, own).behind(path.switches)).and_then(|mut topology| {
+            topology.write_latencies(&path);
+            topology.devices.first().map(|device| device.end_to_end_ns)
+        });
         let lead = match self.endpoint.medium {
             MediumConfig::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
             MediumConfig::InPlace { read, .. } => read,

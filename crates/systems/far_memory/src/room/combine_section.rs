@@ -1,6 +1,6 @@
 //! Keys of mechanisms that any design of flash over CXL may have besides its own.
 
-use super::section::{DramSection, PathSection};
+use super::link_section::{DramSection, PathSection};
 use crate::combine::{Combine, PageIndex};
 use flashyard_describe::{Choice, Size, Time};
 use flashyard_memory::{LentConfig, ReadAhead, SEGMENT_BYTES};

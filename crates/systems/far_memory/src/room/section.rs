@@ -2,6 +2,7 @@
 
 use super::ahead_section::{AheadSection, InPlaceSection, KernelSection, RegularSection};
 use super::combine_section::CombineSection;
+use super::link_section::{DramSection, PathSection};
 use crate::design::{Design, Parts};
 use crate::program::Program;
 use flashyard_cache::PolicyKind;
@@ -9,8 +10,8 @@ use flashyard_describe::{Choice, Purpose, Rate, Scenario, ScenarioError, Section
 use flashyard_flash::Geometry;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    AnnotationRules, BPlusTreeConfig, Determinism, DramConfig, EndpointConfig, FlashConfig, LevelConfig, MachineConfig,
-    MediumConfig, Mix, MixConfig, PAGE_BYTES, PathConfig, Rmat, StreamKernel,
+    AnnotationRules, BPlusTreeConfig, Determinism, EndpointConfig, FlashConfig, LevelConfig, MachineConfig,
+    MediumConfig, Mix, MixConfig, PAGE_BYTES, Rmat, StreamKernel,
 };
 use flashyard_units::{Hertz, Named};
 use schemars::JsonSchema;
@@ -156,54 +157,6 @@ struct LevelSection {
     /// Whether all cores share it.
     #[serde(default)]
     shared: bool,
-}
-
-/// DRAM.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DramSection {
-    /// Channels.
-    #[schemars(range(min = 1, max = 1024))]
-    channels: u32,
-    /// Banks of a channel, over all ranks.
-    #[schemars(range(min = 1, max = 4096))]
-    banks: u32,
-    /// Size of an open row.
-    #[schemars(extend("x-minimum" = "64 B", "x-maximum" = "1 MiB"))]
-    row: Size,
-    /// tRP.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    precharge: Time,
-    /// tRCD.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    activate: Time,
-    /// tCAS.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    column: Time,
-    /// A line on the bus of a channel.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    burst: Time,
-    /// Controller and wires, both ways.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    controller: Time,
-}
-
-/// A path to an endpoint.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PathSection {
-    /// Rate of the endpoint's link on the wire, each direction.
-    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 GB/s"))]
-    link_rate: Rate,
-    /// Root port, endpoint port and wires, one way.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    port: Time,
-    /// Switches on the way.
-    #[schemars(range(min = 0, max = 64))]
-    switches: u32,
-    /// A switch, one way.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    switch: Time,
 }
 
 /// The device with flash.
@@ -449,28 +402,6 @@ impl ProcessorSection {
     }
 }
 
-impl DramSection {
-    pub(super) fn config(&self) -> DramConfig {
-        DramConfig {
-            channels: self.channels,
-            banks: self.banks,
-            row_bytes: self.row.0.get() as u32,
-            precharge: self.precharge.0,
-            activate: self.activate.0,
-            column: self.column.0,
-            burst: self.burst.0,
-            controller: self.controller.0,
-        }
-    }
-}
-
-impl PathSection {
-    pub(super) fn config(&self) -> PathConfig {
-        let Self { link_rate, port, switches, switch } = self;
-        PathConfig { link_rate: link_rate.0, port: port.0, switches: *switches, switch: switch.0 }
-    }
-}
-
 impl FlashSection {
     fn config(&self, seed: u64) -> FlashConfig {
         FlashConfig {
@@ -657,7 +588,7 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
         return design == Design::CxlAssd || design.combines();
     }
     if of("memory.combine") {
-        // What annotates already ignores that it might.
+        // A design that annotates already ignores that it might.
         return design.combines() && !(design == Design::CxlAssd && of("memory.combine.annotations"));
     }
     if of("memory.endpoint") || of("memory.flash") {
