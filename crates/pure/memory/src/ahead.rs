@@ -384,6 +384,10 @@ impl<D: Stages, P: Predictor> Memory for Ahead<D, P> {
             Transaction::Store | Transaction::Atomic => self.store(now, access),
         })
     }
+
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.expander.persist(now)
+    }
 }
 
 #[cfg(test)]

@@ -451,6 +451,10 @@ impl Device for Endpoint {
         }
     }
 
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.flush(now + self.config.controller)
+    }
+
     fn load_at(&self, now: SimTime) -> DevLoad {
         self.medium.load_at(now)
     }

@@ -21,6 +21,11 @@ pub trait Device {
     /// Takes in an access that has arrived at `now`.
     fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served;
 
+    /// Has everything that it has taken outlive a loss of power; returns when it would.
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        now
+    }
+
     /// A hint that lines from an address on will be loaded, which has arrived at `now`. A device may ignore it.
     fn hint(&mut self, now: SimTime, address: u64, lines: u64) {
         let _ = (now, address, lines);
@@ -140,6 +145,11 @@ impl<D: Device> Memory for Expander<D> {
         }
         let arrives = self.send(now, access.operation.request_bytes());
         Completes::At(self.answer(arrives, access))
+    }
+
+    /// The device is told, and answers once all is done.
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.device.persist(now + self.config.one_way()) + self.config.one_way()
     }
 }
 

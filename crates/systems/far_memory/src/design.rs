@@ -319,4 +319,13 @@ impl Memory for Backing {
         self.local_requests += 1;
         self.local.access(now, token, access)
     }
+
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        match &mut self.far {
+            Far::Device(expander) => expander.persist(now),
+            Far::Ahead(ahead) => ahead.persist(now),
+            Far::Dram(expander) => expander.persist(now),
+            Far::Nothing => now,
+        }
+    }
 }

@@ -56,6 +56,8 @@ pub struct Figures {
     pub cores: CoreCounters,
     /// Latencies of accesses that went to the memory.
     pub latencies: LatencyHistogram,
+    /// Times of persistent stores and flushes.
+    pub commits: LatencyHistogram,
     /// Counts of the device, where there is one: over the measured part.
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
@@ -310,6 +312,7 @@ impl Before {
             time: machine.drained().saturating_since(self.at),
             cores: sum(machine.counters()),
             latencies: machine.latencies().clone(),
+            commits: machine.commits().clone(),
             endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
             path: memory

@@ -17,6 +17,7 @@ use std::fmt::Write;
 static LANGUAGE: Rooms = Rooms::new(&[&MemoryRoom]);
 const TEXT: &str = include_str!("../../../../scenarios/memory-combined/scenario.toml");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/combinations.md");
+const MEMORY_PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/memory.md");
 const PICTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/images/combinations.svg");
 
 /// Figures of a run.
@@ -33,6 +34,8 @@ struct Run {
     metadata: f64,
     lent: f64,
     withdrawn: f64,
+    /// Mean and p99 of commits, and how many there were.
+    commits: [f64; 3],
 }
 
 /// Runs that were made, by what makes them.
@@ -65,6 +68,7 @@ fn run(design: &str, settings: &[String]) -> Run {
         metadata: of("/device_metadata_reads"),
         lent: of("/lent/hits"),
         withdrawn: of("/lent/withdrawn"),
+        commits: ["/commits/mean_us", "/commits/p99_us", "/commits/count"].map(of),
     }
 }
 
@@ -257,6 +261,44 @@ fn lent(runs: &mut Runs, accesses: &str) -> String {
     text
 }
 
+/// Records of a journal by stores that persist, and by flushes of everything.
+fn commits(runs: &mut Runs) -> String {
+    let mut text = "| lines that a transaction changes | medium | a commit by a persistent store, mean (p99), us | by a global flush, mean (p99), us | pages written a commit | by a flush |\n|--:|---|--:|--:|--:|--:|\n".to_owned();
+    for medium in ["Z-NAND", "PMEM"] {
+        for updates in ["1", "4", "16", "64"] {
+            let [store, flush] = [("cxl-assd", "\"store\""), ("cxl-ssd", "\"flush\"")].map(|(design, commit)| {
+                let mut of = vec![
+                    ("program", "\"journal\""),
+                    ("journal.journal.updates", updates),
+                    ("journal.journal.commit", commit),
+                    ("accesses", "20000"),
+                    ("warm_accesses", "4000"),
+                ];
+                if medium == "PMEM" {
+                    of.push(("medium", "\"pmem\""));
+                }
+                runs.of(design, &settings(&of))
+            });
+            let time = |run: &Run| format!("{} ({})", short(run.commits[0]), short(run.commits[1]));
+            // Writes are those of the whole run, a sixth of which is not measured.
+            let pages = |run: &Run| match medium {
+                "PMEM" => "–".to_owned(),
+                _ => short(run.writes / (run.commits[2] * 1.2)),
+            };
+            writeln!(
+                text,
+                "| {updates} | {medium} | {} | {} | {} | {} |",
+                time(&store),
+                time(&flush),
+                pages(&store),
+                pages(&flush)
+            )
+            .expect("a string takes all");
+        }
+    }
+    text
+}
+
 /// Bars: gains of annotations, of pushes, and of both.
 fn picture(runs: &mut Runs) -> String {
     const COLOURS: [&str; 3] = ["#8da0cb", "#66a61e", "#d95f02"];
@@ -326,6 +368,18 @@ fn the_tables_of_the_page_are_those_of_today() {
         "FLASHYARD_WRITE_TABLES=1 writes {PAGE}"
     );
     assert_eq!(std::fs::read_to_string(PICTURE).expect("the picture is there"), picture(&mut runs));
+}
+
+#[test]
+#[ignore = "half a minute: make test-long"]
+fn the_table_of_commits_is_that_of_today() {
+    let old = std::fs::read_to_string(MEMORY_PAGE).expect("the page is there");
+    let new = page(&old, &[("commits", commits(&mut Runs::default()))]);
+    if std::env::var_os("FLASHYARD_WRITE_TABLES").is_some() {
+        std::fs::write(MEMORY_PAGE, &new).expect("it can be written");
+    } else {
+        assert_eq!(old, new, "FLASHYARD_WRITE_TABLES=1 writes {MEMORY_PAGE}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod cxl_ssd;
 mod designs;
 mod expand;
 mod ginkgo;
+mod journal_section;
 mod link_section;
 mod plain;
 mod result;

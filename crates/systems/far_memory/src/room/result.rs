@@ -9,6 +9,7 @@ use flashyard_report::{
     Better, ByKind, Cause, Declaration, DesignDetail, DesignResult, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50,
     LATENCY_P99, LATENCY_P999, LATENCY_P9999, LatencySummary, Laws, Metric, SplitRow, Unit, Value, WINDOW,
 };
+use flashyard_stats::LatencyHistogram;
 use flashyard_units::{Named, SimSpan};
 
 static INSTRUCTIONS: Metric =
@@ -87,6 +88,17 @@ static ROUNDS: Metric = Metric::maybe(
     "rounds of garbage collection, over the whole run",
 );
 
+static COMMITS: Metric =
+    Metric::count("commits.count", "Commits", "stores that persist, and flushes, that were waited for");
+static COMMIT_MEAN: Metric = Metric::maybe(
+    "commits.mean_us",
+    "Commit, mean",
+    Unit::Symbol("us"),
+    "mean time until what a commit makes sure of would outlive a loss of power",
+)
+.better(Better::Less);
+static COMMIT_P99: Metric =
+    Metric::maybe("commits.p99_us", "Commit, p99", Unit::Symbol("us"), "the same at p99").better(Better::Less);
 static HINTS: Metric = Metric::count("hints", "Hints", "hints that the root port has sent ahead of loads");
 static METADATA: Metric = Metric::maybe(
     "device_metadata_reads",
@@ -171,6 +183,11 @@ impl Whole<'_> {
     }
 }
 
+/// Latencies, where there are any.
+fn some(latencies: &LatencyHistogram) -> Option<&LatencyHistogram> {
+    (latencies.count() > 0).then_some(latencies)
+}
+
 type OfWhole = (&'static Metric, fn(&Whole<'_>) -> Value);
 
 /// The figures of a run, in the order of JSON.
@@ -208,6 +225,9 @@ static WHOLE: &[OfWhole] = &[
     (&FLASH_READS, |run| run.figures.flash.map(|flash| flash.reads as f64).into()),
     (&FLASH_WRITES, |run| run.figures.flash.map(|flash| flash.writes as f64).into()),
     (&ROUNDS, |run| run.figures.flash.map(|flash| flash.rounds as f64).into()),
+    (&COMMITS, |run| run.figures.commits.count().into()),
+    (&COMMIT_MEAN, |run| some(&run.figures.commits).map(LatencyHistogram::mean_us).into()),
+    (&COMMIT_P99, |run| some(&run.figures.commits).map(|commits| commits.percentile_us(0.99)).into()),
     (&HINTS, |run| run.figures.hinted[0].into()),
     (&METADATA, |run| run.figures.endpoint.map(|endpoint| endpoint.metadata_reads as f64).into()),
     (&LENT_HITS, |run| run.figures.lent.map(|lent| lent.hits as f64).into()),

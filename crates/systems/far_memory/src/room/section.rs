@@ -2,6 +2,7 @@
 
 use super::ahead_section::{AheadSection, InPlaceSection, KernelSection, RegularSection};
 use super::combine_section::CombineSection;
+use super::journal_section::JournalSection;
 use super::link_section::{DramSection, PathSection};
 use crate::design::{Design, Parts};
 use crate::program::Program;
@@ -99,6 +100,9 @@ pub(crate) struct MemorySection {
     /// Look-ups in a B+-tree that is built before.
     #[serde(default)]
     btree: BTreeMap<String, TreeSection>,
+    /// Transactions that are written ahead.
+    #[serde(default)]
+    journal: BTreeMap<String, JournalSection>,
     /// Kernels over a generated graph, at a pace.
     #[serde(default)]
     kernel: BTreeMap<String, KernelSection>,
@@ -508,7 +512,7 @@ impl MemorySection {
     pub(super) fn programs(&self) -> Vec<&str> {
         let (mix, apex, stream) = (self.mix.keys(), self.apex_map.keys(), self.stream.keys());
         let walks = self.bfs.keys().chain(self.pagerank.keys()).chain(self.btree.keys());
-        let paced = self.kernel.keys().chain(self.regular.keys());
+        let paced = self.kernel.keys().chain(self.regular.keys()).chain(self.journal.keys());
         mix.chain(apex).chain(stream).chain(walks).chain(paced).map(String::as_str).collect()
     }
 
@@ -543,8 +547,10 @@ impl MemorySection {
             kernel.or_else(|| self.regular.get(name).map(RegularSection::program))
         };
         let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
+        let journal = || self.journal.get(name).map(JournalSection::program);
         mix.or_else(apex)
             .or_else(stream)
+            .or_else(journal)
             .or_else(walk)
             .or_else(paced)
             .ok_or_else(|| ScenarioError::value("memory.program", known()))
