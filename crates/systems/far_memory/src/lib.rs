@@ -12,6 +12,7 @@ mod design;
 mod program;
 pub mod room;
 mod run;
+mod series;
 pub mod tiered;
 mod trace;
 
@@ -20,4 +21,5 @@ pub use combine::{Combine, PageIndex};
 pub use design::{Backing, Design, Parts};
 pub use program::{Data, Program, Source};
 pub use run::{Figures, Job, Run, run};
+pub use series::{Interval, Series};
 pub use trace::{Trace, TraceSource};

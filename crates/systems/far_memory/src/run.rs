@@ -4,6 +4,7 @@ use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, pr
 use crate::combine::PageIndex;
 use crate::design::{Backing, Design, MARK, Parts};
 use crate::program::{Data, Program, Source};
+use crate::series::Series;
 use crate::trace::Trace;
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_describe::ScenarioError;
@@ -74,6 +75,10 @@ pub struct Figures {
     pub intervals_ns: Vec<f64>,
     /// Requests that DRAM on the processor has answered.
     pub local_requests: u64,
+    /// Requests to the memory over time, those before the measured part among them.
+    pub series: Series,
+    /// When the measured part began, and when it ended.
+    pub measured: [SimTime; 2],
     /// Levels of cache.
     pub levels: usize,
     /// Cores.
@@ -249,7 +254,7 @@ pub(crate) fn run_prepared(
         program.warm(endpoint, cores, job.seed).map_err(of_world)?;
     }
     let mut machine = Machine::new(config, backing).map_err(of_world)?;
-    let mut figures = Vec::new();
+    let (mut figures, mut series) = (Vec::new(), Series::default());
     let count = if job.beside.is_some() { job.programs.len().min(1) } else { job.programs.len() };
     let most = (PIECE / u64::from(cores)).max(1);
     let [warm, measured] = job.parts(SLOWER);
@@ -259,7 +264,7 @@ pub(crate) fn run_prepared(
         let mut sources = job.sources(prepared, number)?;
         let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
             part.pieces(most).all(|piece| {
-                piece.run(machine, sources);
+                piece.run_noted(machine, sources, &mut series);
                 done += 1;
                 observer(done as f64 / all)
             })
@@ -275,7 +280,7 @@ pub(crate) fn run_prepared(
         if let Some(error) = sources.iter_mut().find_map(Source::take_error) {
             return Err(error);
         }
-        figures.push(before.figures(&machine, levels, cores));
+        figures.push(Figures { series: series.clone(), ..before.figures(&machine, levels, cores) });
     }
     Ok(Some(figures))
 }
@@ -329,6 +334,8 @@ impl Before {
                 .map(|pair| pair[1].since(pair[0]).as_ps() as f64 / 1e3 / MARK as f64)
                 .collect(),
             local_requests: memory.local_requests() - self.local,
+            series: Series::default(),
+            measured: [self.at, machine.drained()],
             levels,
             core_count,
         }

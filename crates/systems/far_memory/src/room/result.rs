@@ -4,10 +4,12 @@
 
 use crate::design::Design;
 use crate::run::Figures;
+use crate::series::Interval;
 use flashyard_describe::figures::{buckets, percentiles};
 use flashyard_report::{
-    Better, ByKind, Cause, Declaration, DesignDetail, DesignResult, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50,
-    LATENCY_P99, LATENCY_P999, LATENCY_P9999, LatencySummary, Laws, Metric, SplitRow, Unit, Value, WINDOW,
+    Better, ByKind, Cause, Component, ComponentTimeline, DRIVE, Declaration, DesignDetail, DesignResult, IOPS, IOS,
+    LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, LATENCY_P999, LATENCY_P9999, LatencySummary, Laws, Metric,
+    Part, SplitRow, Timeline, Unit, Value, WINDOW,
 };
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{Named, SimSpan};
@@ -138,20 +140,26 @@ pub(super) static DECLARATION: Declaration = Declaration {
         &LATENCY_P999,
         &LATENCY_MAX,
     ],
-    parts: &[],
+    parts: &[Part {
+        kind: &DRIVE,
+        metrics: || vec![&IOS, &LATENCY_MEAN],
+        series: || OVER_TIME.iter().map(|row| row.0).collect(),
+        timeline: "timeline",
+        shown: &[],
+    }],
     causes: &CAUSES,
     tables: &[],
 };
 
 /// Where the time of a request goes.
 static CAUSES: [Cause; 5] = [
-    Cause { key: "path", label: "ports and switches", note: "there and back" },
-    Cause { key: "link", label: "link", note: "bytes of messages, and waiting for those before" },
-    Cause { key: "controller", label: "controller", note: "parsing, the look-up, and metadata that it reads" },
-    Cause { key: "dram", label: "DRAM behind the path", note: "internal, lent, or all that there is" },
+    Cause { key: "path", label: "Ports and switches", note: "there and back" },
+    Cause { key: "link", label: "Link", note: "bytes of messages, and waiting for those before" },
+    Cause { key: "controller", label: "Controller", note: "parsing, the look-up, and metadata that it reads" },
+    Cause { key: "dram", label: "DRAM", note: "internal, lent, or all that there is" },
     Cause {
         key: "medium",
-        label: "medium",
+        label: "Medium",
         note: "flash or cells: reading, and waiting for programs, erases and collection",
     },
 ];
@@ -238,6 +246,10 @@ static WHOLE: &[OfWhole] = &[
 pub(super) fn result(design: Design, figures: &Figures) -> DesignResult {
     let whole = Whole { figures, latency: LatencySummary::from(&figures.latencies) };
     let broken = figures.broken();
+    let memory = Component {
+        name: MEMORY.to_owned(),
+        figures: [(&IOS, figures.requests().into()), (&LATENCY_MEAN, whole.latency.mean.into())].into_iter().collect(),
+    };
     DesignResult {
         point: Vec::new(),
         design: design.name().to_owned(),
@@ -249,16 +261,71 @@ pub(super) fn result(design: Design, figures: &Figures) -> DesignResult {
         causes: CAUSES.to_vec(),
         halves: Vec::new(),
         laws: Laws { hold: broken.is_empty(), broken },
-        components: ByKind::default(),
+        components: ByKind::new(&DRIVE, vec![memory]),
     }
 }
 
-/// Distributions of a run.
+/// The memory, which the page of a run shows as it shows drives.
+const MEMORY: &str = "memory";
+
+type OverTime = (&'static Metric, fn(&Interval, f64) -> Option<f64>);
+
+static OVER_TIME: &[OverTime] = &[
+    (&IOPS, |interval, seconds| Some(interval.requests as f64 / seconds)),
+    (
+        &Metric::number(
+            "read_bytes_per_s",
+            "Lines",
+            Unit::BytesPerSecond,
+            "bytes a second of the lines that were asked for",
+        ),
+        |interval, seconds| Some(interval.bytes() as f64 / seconds),
+    ),
+    (
+        &Metric::number(
+            "write_bytes_per_s",
+            "Written",
+            Unit::BytesPerSecond,
+            "none: lines that leave the caches are not waited for",
+        ),
+        |_, _| Some(0.0),
+    ),
+    (
+        &Metric::maybe("latency_mean_us", "Mean latency", Unit::Symbol("us"), "of the requests of the interval"),
+        |interval, _| interval.mean_us(),
+    ),
+    (
+        &Metric::maybe("latency_longest_us", "Longest latency", Unit::Symbol("us"), "the longest of the interval"),
+        |interval, _| interval.longest_us(),
+    ),
+];
+
+fn timeline(figures: &Figures) -> Timeline {
+    let (intervals, interval) = (figures.series.intervals(), figures.series.interval().as_secs_f64());
+    let [from, to] = figures.measured.map(|time| time.as_secs_f64());
+    let begin = |place: usize| place as f64 * interval;
+    let series = |(metric, of): &OverTime| {
+        let value = |(place, one): (usize, &Interval)| of(one, (begin(place + 1).min(to) - begin(place)).max(1e-12));
+        (*metric, intervals.iter().enumerate().map(value).collect())
+    };
+    let component = ComponentTimeline { name: MEMORY.to_owned(), series: OVER_TIME.iter().map(series).collect() };
+    Timeline {
+        interval_seconds: interval,
+        begin_seconds: (0..intervals.len()).map(begin).collect(),
+        end_seconds: to,
+        measured_from_seconds: from,
+        measured_to_seconds: to,
+        components: ByKind::new(&DRIVE, vec![component]),
+    }
+}
+
+/// Distributions and series of a run.
 pub(super) fn detail(figures: &Figures, name: &str) -> DesignDetail {
     DesignDetail {
         name: name.to_owned(),
         latency: buckets(&figures.latencies),
         percentiles: percentiles(&figures.latencies),
+        timeline: timeline(figures),
         ..DesignDetail::default()
     }
 }
