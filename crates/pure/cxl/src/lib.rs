@@ -7,15 +7,23 @@
 //! Source: [X] CXL 3.x, 256-byte flit mode; [P] sheet xbof §4.1 (CXL 3.0 on PCIe 6.0 x2, 256 B flits).
 
 mod annotation;
+mod cdat;
 mod dev_load;
+mod doe;
+mod hdm;
 mod memory;
 mod push;
+mod speculative;
 mod transaction;
 
 pub use annotation::{ANNOTATION_BITS, Annotation, Buffering};
+pub use cdat::{DSLBIS_BYTES, Dslbis, Dsmas};
 pub use dev_load::DevLoad;
+pub use doe::Mailbox;
+pub use hdm::{HdmDecoder, HdmDecoders, HdmError, Routed, WAYS_MAX};
 pub use memory::{AccessError, Completes, Hint, Memory, MemoryAccess, MemoryLimits, check};
 pub use push::{HITS_OF_A_NOTICE, PushMessage};
+pub use speculative::{SpeculativeRead, UNIT_LINES, UNITS_MAX};
 pub use transaction::{
     CACHE_LINE_BYTES, ENDPOINTS_MAX, EndpointId, FLIT_BYTES, FLIT_PAYLOAD_BYTES, SLOT_BYTES, Transaction, wire_bytes,
 };

@@ -132,6 +132,11 @@ pub trait Memory {
     /// visible to loads of others.
     fn access(&mut self, now: SimTime, token: u64, access: &MemoryAccess) -> Completes;
 
+    /// Has everything that it has taken outlive a loss of power; returns when it would. A memory without such a promise does nothing.
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        now
+    }
+
     /// When [`Memory::advance`] has something to do; `None` while no access completes later.
     fn next_due(&self) -> Option<SimTime> {
         None

@@ -68,6 +68,11 @@ pub trait Room: Sync {
         true
     }
 
+    /// Whether a file may give a setting of `key` for designs that it does not name, so that `--set designs` can.
+    fn offers(&self, _key: &str) -> bool {
+        false
+    }
+
     /// Why a key that its designs read has no effect in this scenario, as "... has no effect:" goes on.
     fn idle(&self, _key: &str, _scenario: &Scenario) -> Option<String> {
         None

@@ -238,6 +238,9 @@ impl Effects {
             if is_in(path, "sweep") && self.purpose == Run || self.used.contains(path) {
                 continue;
             }
+            if self.by == By::File && against.room.offers(path) {
+                continue;
+            }
             match idle(path, scenario, against, places, self.purpose) {
                 Some(why) => {
                     self.idle.entry(path.to_owned()).or_insert_with(|| (place.clone(), why));

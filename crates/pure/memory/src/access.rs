@@ -10,6 +10,9 @@ pub enum AccessKind {
     Store,
     /// Data is given, and the core waits until it would outlive a loss of power.
     PersistentStore,
+    /// No data is given: the core waits until everything that was changed, in all caches and in the memory, would outlive a loss of power, as
+    /// after a Global Persistent Flush.
+    Flush,
 }
 
 /// An access of an instruction.

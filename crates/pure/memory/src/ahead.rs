@@ -336,6 +336,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
 
     fn miss(&mut self, now: SimTime, seen: Seen, access: &MemoryAccess) -> SimTime {
         let at_host = self.config.place == Place::Host;
+        self.expander.hint(now, access.address);
         // Hits are told first, so that the device learns of requests in their order.
         self.tell_hits(now);
         let payload = if at_host { access.operation.request_bytes() } else { PushMessage::ReadWithCounter.bytes() };
@@ -382,6 +383,10 @@ impl<D: Stages, P: Predictor> Memory for Ahead<D, P> {
             Transaction::Load => self.load(now, access),
             Transaction::Store | Transaction::Atomic => self.store(now, access),
         })
+    }
+
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.expander.persist(now)
     }
 }
 

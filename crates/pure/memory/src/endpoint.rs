@@ -5,14 +5,13 @@
 use crate::ahead::Stages;
 use crate::dram::{Dram, DramConfig};
 use crate::error::MemoryError;
+use crate::lent::{Found, Lent};
 use crate::medium::{Medium, MediumConfig};
+use crate::page_cache::{LookUp, PAGE_BYTES, PageCache};
 use crate::path::{Device, Served};
 use flashyard_cache::{Evicted, Policy, PolicyKind};
-use flashyard_cxl::{Buffering, MemoryAccess, Transaction};
+use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_units::{SimSpan, SimTime};
-
-/// Bytes of a cached page: a slot of the translation layer.
-pub const PAGE_BYTES: u64 = 4096;
 
 /// Pages among which a walk is recognized by the one before. [A] as many as functions of a program
 const RECENT: usize = 64;
@@ -58,9 +57,11 @@ pub struct EndpointCounters {
     pub written_back: u64,
     /// Stores that were complete once they outlived a loss of power.
     pub persisted: u64,
-    /// Time in the controller.
+    /// Reads of the internal DRAM for metadata, by which pages are found.
+    pub metadata_reads: u64,
+    /// Time in the controller, and for that metadata.
     pub controller: SimSpan,
-    /// Time in the internal DRAM.
+    /// Time in the internal DRAM, or in DRAM that is lent.
     pub dram: SimSpan,
     /// Time for which requests waited for the medium.
     pub medium: SimSpan,
@@ -77,6 +78,7 @@ impl EndpointCounters {
             pushed: self.pushed - earlier.pushed,
             written_back: self.written_back - earlier.written_back,
             persisted: self.persisted - earlier.persisted,
+            metadata_reads: self.metadata_reads - earlier.metadata_reads,
             controller: self.controller - earlier.controller,
             dram: self.dram - earlier.dram,
             medium: self.medium - earlier.medium,
@@ -106,6 +108,9 @@ pub struct Endpoint {
     dram: Dram,
     kept: Box<dyn Policy + Send>,
     passing: Option<Box<dyn Policy + Send>>,
+    look_up: Option<Box<dyn LookUp + Send>>,
+    /// DRAM of other drives that pages may go to.
+    lent: Option<Lent>,
     pages: Vec<Page>,
     /// Pages that were asked for last, and the place of the next one.
     recent: [u32; RECENT],
@@ -119,6 +124,17 @@ impl Endpoint {
     ///
     /// Errors: sizes outside their ranges, a medium that cannot be.
     pub fn new(config: EndpointConfig) -> Result<Self, MemoryError> {
+        Self::with_pages(config, |pages, _| Ok(PageCache::of_policy(config.policy, pages)))
+    }
+
+    /// An endpoint whose pages worth keeping are found by a cache that `make` makes for so many pages, or for fewer, before a medium
+    /// of so many.
+    ///
+    /// Errors: as [`Endpoint::new`], and those of `make`.
+    pub fn with_pages(
+        config: EndpointConfig,
+        make: impl FnOnce(u32, u32) -> Result<PageCache, MemoryError>,
+    ) -> Result<Self, MemoryError> {
         let pages = config.cache_pages;
         if !(16..1 << 26).contains(&pages) {
             let range = "16 to 67108863 pages of 4 KiB";
@@ -129,22 +145,41 @@ impl Endpoint {
             return Err(MemoryError::Range { name: "unannounced_part", value: part.into(), range: "2 to 16" });
         }
         let passing = if config.reads_annotations { pages / part } else { 0 };
+        let medium = Medium::new(&config.medium)?;
+        let PageCache { pages: kept, look_up } = make(pages - passing, medium.pages())?;
+        if kept.capacity() > pages - passing {
+            let value = kept.capacity().into();
+            return Err(MemoryError::Range { name: "pages of a cache", value, range: "at most those of the device" });
+        }
         Ok(Self {
             config,
             dram: Dram::new(config.dram)?,
-            kept: config.policy.cache(pages - passing),
+            kept,
+            look_up,
+            lent: None,
             passing: (passing > 0).then(|| config.policy.cache(passing)),
             pages: vec![Page::default(); pages as usize],
             recent: [u32::MAX; RECENT],
             next_recent: 0,
-            medium: Medium::new(&config.medium)?,
+            medium,
             counters: EndpointCounters::default(),
         })
+    }
+
+    /// The endpoint with DRAM that other drives lend it.
+    #[must_use]
+    pub fn borrowing(self, lent: Lent) -> Self {
+        Self { lent: Some(lent), ..self }
     }
 
     /// Counts so far.
     pub fn counters(&self) -> &EndpointCounters {
         &self.counters
+    }
+
+    /// DRAM that other drives lend it, where they do.
+    pub fn lent(&self) -> Option<&Lent> {
+        self.lent.as_ref()
     }
 
     /// The medium.
@@ -169,6 +204,9 @@ impl Endpoint {
         if self.slot_of(page).is_none() {
             let inserted = self.kept.insert(page.into());
             self.pages[inserted.slot as usize] = Page { ready: SimTime::ZERO, dirty: changed };
+            if let (Some(lent), Some(evicted)) = (&mut self.lent, inserted.evicted) {
+                lent.take(SimTime::ZERO, evicted.key as u32);
+            }
         }
     }
 
@@ -247,6 +285,9 @@ impl Endpoint {
                 self.counters.written_back += 1;
                 accepted = self.medium.write(now, key as u32, false).accepted;
             }
+            if let Some(lent) = &mut self.lent {
+                lent.take(now, key as u32);
+            }
         }
         self.pages[place] = Page { ready: ready.max(accepted), dirty: false };
         (place, accepted)
@@ -257,6 +298,48 @@ impl Endpoint {
     #[inline]
     fn in_dram(&mut self, at: SimTime, begins: SimTime, address: u64) -> SimTime {
         if begins > at { begins + self.config.dram.row_miss() } else { self.dram.line(at, address) }
+    }
+
+    /// Reads the metadata by which a page is found; returns when it is known.
+    #[inline]
+    fn looked_up(&mut self, at: SimTime, page: u32) -> SimTime {
+        let Self { look_up: Some(look_up), dram, counters, config, .. } = self else { return at };
+        // Metadata lies behind the pages.
+        let begins = u64::from(config.cache_pages) * PAGE_BYTES;
+        let mut known = at;
+        look_up.reads(page, &mut |granule| {
+            counters.metadata_reads += 1;
+            known = dram.line(known, begins + u64::from(granule) * CACHE_LINE_BYTES);
+        });
+        counters.controller += known.since(at);
+        known
+    }
+
+    /// An access to a page that the internal DRAM does not have and a lender may: its line, or the page in the internal DRAM again.
+    fn borrowed(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Option<Served> {
+        match self.lent.as_mut()?.find(at, page, access)? {
+            Found::Line(done) => {
+                self.counters.dram += done.since(at);
+                Some(Served { at: done, from_medium: false })
+            }
+            Found::Page(ready) => {
+                let (place, accepted) = self.insert(at, page, Part::Kept, ready);
+                self.pages[place].dirty = access.operation != Transaction::Load;
+                let done = ready.max(accepted);
+                self.counters.dram += ready.since(at);
+                self.counters.medium += done.since(ready);
+                Some(Served { at: done, from_medium: accepted > at })
+            }
+        }
+    }
+
+    /// Reads a page from the lender that has it, which gives it back, or from the medium; returns when it is there.
+    fn fetch(&mut self, at: SimTime, page: u32) -> SimTime {
+        let whole = MemoryAccess::lines(Transaction::Store, u64::from(page) * PAGE_BYTES, 1);
+        match self.lent.as_mut().and_then(|lent| lent.find(at, page, &whole)) {
+            Some(Found::Page(ready) | Found::Line(ready)) => ready,
+            None => self.medium.read(at, page),
+        }
     }
 
     /// A load of a line of `page` that arrived at `at`.
@@ -272,6 +355,9 @@ impl Endpoint {
             self.counters.dram += done.since(begins);
             return Served { at: done, from_medium: ready > at };
         }
+        if let Some(served) = self.borrowed(at, page, access) {
+            return served;
+        }
         let arrives = self.medium.read(at, page);
         let mut done = arrives;
         let bypasses = self.config.reads_annotations && annotation.buffering == Buffering::NotBufferable;
@@ -285,7 +371,7 @@ impl Endpoint {
                 let next = (page + ahead) % self.medium.pages();
                 if self.slot_of(next).is_none() {
                     self.counters.prefetched += 1;
-                    let ready = self.medium.read(at, next);
+                    let ready = self.fetch(at, next);
                     self.insert(at, next, Part::Kept, ready);
                 }
             }
@@ -306,12 +392,17 @@ impl Endpoint {
                     self.pages[place].dirty = false;
                     self.pages[place].ready.max(at)
                 }
-                None => self.medium.read(at, page),
+                None => self.fetch(at, page),
             };
             let done = self.medium.write(ready, page, true).programmed;
             self.counters.persisted += 1;
             self.counters.medium += done.since(at);
             return Served { at: done, from_medium: true };
+        }
+        if held.is_none()
+            && let Some(served) = self.borrowed(at, page, access)
+        {
+            return served;
         }
         let (place, accepted) = match held {
             Some(place) => (place, at),
@@ -338,6 +429,7 @@ impl Device for Endpoint {
             self.medium.guard(at + self.config.guard);
         }
         let page = self.page_of(access.address);
+        let at = self.looked_up(at, page);
         let served = match access.operation {
             Transaction::Load => self.load(at, page, access),
             Transaction::Store | Transaction::Atomic => self.store(at, page, access),
@@ -349,6 +441,23 @@ impl Device for Endpoint {
         }
         served
     }
+
+    /// A hint brings the pages that it touches: the source has devices bring target pages. [P] sheet micro-cxl-gpu §3.2
+    fn hint(&mut self, now: SimTime, address: u64, lines: u64) {
+        let at = now + self.config.controller;
+        let last = address + (lines.max(1) - 1) * CACHE_LINE_BYTES;
+        for page in address / PAGE_BYTES..=last / PAGE_BYTES {
+            self.stage(at, page * PAGE_BYTES);
+        }
+    }
+
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.flush(now + self.config.controller)
+    }
+
+    fn load_at(&self, now: SimTime) -> DevLoad {
+        self.medium.load_at(now)
+    }
 }
 
 impl Stages for Endpoint {
@@ -358,7 +467,7 @@ impl Stages for Endpoint {
             return self.pages[place].ready.max(now);
         }
         self.counters.prefetched += 1;
-        let ready = self.medium.read(now, page);
+        let ready = self.fetch(now, page);
         let (place, _) = self.insert(now, page, Part::Kept, ready);
         self.pages[place].ready
     }
@@ -372,148 +481,5 @@ impl Stages for Endpoint {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use flashyard_cxl::Annotation;
-    use proptest::prelude::*;
-
-    fn config(reads_annotations: bool) -> EndpointConfig {
-        EndpointConfig {
-            controller: SimSpan::from_ns(10),
-            dram: DramConfig {
-                channels: 1,
-                banks: 8,
-                row_bytes: 2048,
-                precharge: SimSpan::from_ns(9),
-                activate: SimSpan::from_ns(9),
-                column: SimSpan::from_ns(9),
-                burst: SimSpan::from_ns(3),
-                controller: SimSpan::from_ns(5),
-            },
-            cache_pages: 32,
-            policy: PolicyKind::Lru,
-            caches_loads: true,
-            reads_annotations,
-            unannounced_part: 4,
-            prefetch_pages: 2,
-            guard: SimSpan::from_us(30),
-            medium: MediumConfig::InPlace {
-                pages: 1000,
-                units: 4,
-                read: SimSpan::from_us(3),
-                write: SimSpan::from_us(100),
-            },
-        }
-    }
-
-    fn access(operation: Transaction, page: u64, annotation: Annotation) -> MemoryAccess {
-        MemoryAccess { annotation, ..MemoryAccess::lines(operation, page * PAGE_BYTES, 1) }
-    }
-
-    const KEPT: Annotation = Annotation { deterministic: false, buffering: Buffering::Bufferable };
-    const NOT_BUFFERED: Annotation = Annotation { deterministic: false, buffering: Buffering::NotBufferable };
-    const AT: fn(u64) -> SimTime = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
-
-    #[test]
-    fn a_miss_waits_for_the_medium_and_a_hit_does_not() {
-        let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
-        let load = access(Transaction::Load, 7, Annotation::default());
-        assert_eq!(endpoint.serve(AT(0), &load), Served { at: AT(10 + 3000), from_medium: true });
-        // Row closed: activate, column, burst, controller.
-        assert_eq!(endpoint.serve(AT(5000), &load), Served { at: AT(5000 + 10 + 26), from_medium: false });
-        let counters = *endpoint.counters();
-        assert_eq!((counters.requests, counters.hits, counters.prefetched), (2, 1, 0));
-    }
-
-    #[test]
-    fn a_line_that_is_there_waits_for_no_line_that_is_not() {
-        let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
-        let load = |page| access(Transaction::Load, page, Annotation::default());
-        endpoint.serve(AT(0), &load(1));
-        // Page 2 is on its way until 8 us, and a second load of it waits for that.
-        endpoint.serve(AT(5000), &load(2));
-        let waits = endpoint.serve(AT(5100), &load(2));
-        assert_eq!(
-            waits,
-            Served { at: AT(5010 + 3000 + 17 + 18), from_medium: true },
-            "the page, then a row that is not open"
-        );
-        let there = endpoint.serve(AT(5200), &load(1));
-        assert_eq!(there, Served { at: AT(5200 + 10 + 26), from_medium: false });
-    }
-
-    #[test]
-    fn loads_pass_internal_dram_that_does_not_cache_them() {
-        let mut endpoint =
-            Endpoint::new(EndpointConfig { caches_loads: false, ..config(true) }).expect("it is possible");
-        for (at, page, annotation, hit) in
-            [(0, 7, Annotation::default(), false), (5000, 7, KEPT, false), (10_000, 7, KEPT, true)]
-        {
-            let served = endpoint.serve(AT(at), &access(Transaction::Load, page, annotation));
-            assert_eq!(served.from_medium, !hit, "at {at}");
-        }
-    }
-
-    #[test]
-    fn a_bufferable_miss_of_a_walk_brings_the_pages_after_it() {
-        let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
-        for (us, page) in [(0, 7), (10, 20), (20, 500)] {
-            assert!(endpoint.serve(AT(1000 * us), &access(Transaction::Load, page, KEPT)).from_medium);
-        }
-        assert_eq!(endpoint.counters().prefetched, 0, "they are no walk");
-        endpoint.serve(AT(30_000), &access(Transaction::Load, 8, KEPT));
-        let served = endpoint.serve(AT(40_000), &access(Transaction::Load, 10, KEPT));
-        assert_eq!((served.from_medium, endpoint.counters().prefetched), (false, 2));
-    }
-
-    #[test]
-    fn a_store_that_is_not_bufferable_ends_on_the_medium() {
-        let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
-        let served = endpoint.serve(AT(0), &access(Transaction::Store, 7, NOT_BUFFERED));
-        assert_eq!(served.at, AT(10 + 3000 + 100_000));
-        let buffered = endpoint.serve(AT(200_000), &access(Transaction::Store, 8, KEPT));
-        assert!(buffered.at < AT(200_100));
-        // Only the page that was buffered is left to be flushed: its fetch occupies its unit first.
-        assert_eq!(endpoint.flush(AT(300_000)), AT(400_000));
-        assert_eq!(endpoint.flush(AT(500_000)), AT(500_000), "nothing is changed any more");
-    }
-
-    #[test]
-    fn a_record_of_a_journal_persists_in_one_program_and_a_global_flush_takes_all_changed_pages() {
-        let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
-        // Twenty changed pages, and the page of the journal, on four units of 100 us a page.
-        for page in (0..20).chain([40]) {
-            endpoint.warm(page * PAGE_BYTES, true);
-        }
-        let record = endpoint.serve(AT(0), &access(Transaction::Store, 40, NOT_BUFFERED));
-        assert_eq!(record.at, AT(10 + 100_000));
-        assert_eq!(endpoint.flush(AT(200_000)), AT(200_000 + 20 / 4 * 100_000), "the journal's page is clean");
-        assert_eq!(endpoint.flush(AT(1_000_000)), AT(1_000_000), "nothing is changed any more");
-    }
-
-    #[test]
-    fn sizes_that_are_no_endpoint_are_refused() {
-        assert!(Endpoint::new(EndpointConfig { cache_pages: 3, ..config(true) }).is_err());
-        assert!(Endpoint::new(EndpointConfig { unannounced_part: 1, ..config(true) }).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn the_time_of_all_requests_is_that_of_their_parts(
-            reads_annotations: bool,
-            requests in prop::collection::vec((0_u64..3_000, 0_u64..80, any::<bool>(), 0_u16..8), 1..300),
-        ) {
-            let mut endpoint = Endpoint::new(config(reads_annotations)).expect("it is possible");
-            let (mut now, mut whole) = (SimTime::ZERO, SimSpan::ZERO);
-            for (gap, page, store, bits) in requests {
-                now += SimSpan::from_ns(gap);
-                let operation = if store { Transaction::Store } else { Transaction::Load };
-                let annotation = Annotation::of_bits(bits).unwrap_or_default();
-                let served = endpoint.serve(now, &access(operation, page, annotation));
-                whole += served.at.since(now);
-            }
-            let counters = endpoint.counters();
-            prop_assert_eq!(counters.controller + counters.dram + counters.medium, whole);
-        }
-    }
-}
+#[path = "endpoint_tests.rs"]
+mod tests;

@@ -29,9 +29,12 @@ mod dram;
 mod endpoint;
 mod error;
 mod flash;
+mod hints;
+mod lent;
 mod machine;
 mod medium;
 mod misses;
+mod page_cache;
 mod path;
 mod queue;
 mod reflector;
@@ -40,18 +43,22 @@ mod topology;
 
 pub use access::{Access, AccessKind, Accesses};
 pub use accesses::{
-    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Graph, GraphRegions, Mix, MixConfig, PageRank, Placed,
-    Rmat, ShortestPaths, Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
+    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Commit, Components, Graph, GraphRegions, Journal, JournalConfig,
+    Mix, MixConfig, PageRank, Placed, Rmat, ShortestPaths, Stream, StreamKernel, Strides, StridesConfig, TreeLookups,
+    Triangles,
 };
 pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};
 pub use dram::{Dram, DramConfig};
-pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters, PAGE_BYTES};
+pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters};
 pub use error::MemoryError;
 pub use flash::{Flash, FlashConfig, FlashCounters, Written};
+pub use hints::{Beside, Hinter, ReadAhead};
+pub use lent::{Lent, LentConfig, LentCounters, SEGMENT_BYTES};
 pub use machine::{Answered, CoreCounters, LEVELS_MAX, LevelConfig, Machine, MachineConfig, Stalls};
 pub use medium::{Medium, MediumConfig};
+pub use page_cache::{LookUp, PAGE_BYTES, PageCache};
 pub use path::{Device, Expander, PathConfig, PathTimes, Served};
 pub use reflector::{Held, Reflector};
 pub use set_associative::{EvictedLine, Lookup, SetAssociative};
-pub use topology::{Bridge, DSLBIS_BYTES, Dslbis, Found, Node, Topology};
+pub use topology::{Bridge, Found, Node, Topology};

@@ -125,6 +125,10 @@ pub struct Machine<M> {
     step: u64,
     cycles: [SimSpan; LEVELS_MAX],
     latencies: LatencyHistogram,
+    /// Times of persistent stores and flushes.
+    commits: LatencyHistogram,
+    /// Lines that a flush writes.
+    flushed: Vec<u64>,
     token: u64,
     /// When the memory was asked last.
     asked: SimTime,
@@ -210,6 +214,8 @@ impl<M: Memory> Machine<M> {
             memory,
             cycles,
             latencies: LatencyHistogram::new(),
+            commits: LatencyHistogram::new(),
+            flushed: Vec::new(),
             token: 0,
             asked: SimTime::ZERO,
             config,
@@ -236,6 +242,11 @@ impl<M: Memory> Machine<M> {
         &self.latencies
     }
 
+    /// Times of persistent stores and flushes, from dispatch until all would outlive a loss of power.
+    pub fn commits(&self) -> &LatencyHistogram {
+        &self.commits
+    }
+
     /// The clock of the core that is furthest ahead.
     pub fn now(&self) -> SimTime {
         self.cores.iter().map(|core| core.now).max().unwrap_or_default()
@@ -252,6 +263,7 @@ impl<M: Memory> Machine<M> {
             core.counters = CoreCounters::default();
         }
         self.latencies = LatencyHistogram::new();
+        self.commits = LatencyHistogram::new();
     }
 
     /// Runs `accesses` more accesses of each core, from a source each, or fewer where a source ends. Returns how many there
@@ -344,6 +356,9 @@ impl<M: Memory> Machine<M> {
     /// Carries out an access that was dispatched; `None` where it had to wait for a register first.
     #[inline]
     fn execute(&mut self, number: usize, access: &Access) -> Option<Answered> {
+        if access.kind == AccessKind::Flush {
+            return Some(self.flush(number));
+        }
         let uncached = self.config.uncached_from.is_some_and(|from| access.address >= from);
         if uncached || access.kind == AccessKind::PersistentStore {
             return Some(self.ordered(number, access));
@@ -435,6 +450,40 @@ impl<M: Memory> Machine<M> {
         self.last_misses.take(None, done);
     }
 
+    /// Writes changed lines of all caches to the memory, and waits until all that it has outlives a loss of power.
+    #[cold]
+    fn flush(&mut self, number: usize) -> Answered {
+        let begins = self.cores[number].now;
+        let mut lines = std::mem::take(&mut self.flushed);
+        lines.clear();
+        let caches = self.cores.iter_mut().flat_map(|core| &mut core.levels).chain(&mut self.shared);
+        caches.for_each(|cache| cache.clean_all(|line| lines.push(line)));
+        // A line may have changed in several levels, and is written once.
+        lines.sort_unstable();
+        lines.dedup();
+        let mut written = begins;
+        for line in &lines {
+            let store = Access { address: line * CACHE_LINE_BYTES, kind: AccessKind::Store, ..Access::default() };
+            let free = self.last_misses.free_at(begins);
+            let done = self.request(number, free, Transaction::Store, &store, Some(Buffering::Unsaid));
+            self.last_misses.take(None, done);
+            written = written.max(done);
+        }
+        self.flushed = lines;
+        let asked = self.asked.max(written);
+        self.asked = asked;
+        let done = self.memory.persist(asked);
+        let core = &mut self.cores[number];
+        core.counters.misses += 1;
+        core.counters.memory_latency += done.since(begins);
+        self.commits.record(done.since(begins));
+        core.finish(false, begins, done);
+        core.counters.stalls.ordered += done.since(begins);
+        core.advance_to(done);
+        core.last_ordered = core.last_ordered.max(done);
+        Answered { number: core.number, at: begins, latency: done.since(begins), by_memory: true }
+    }
+
     /// An access that is waited for: past the caches in program order, or a store that must persist.
     fn ordered(&mut self, number: usize, access: &Access) -> Answered {
         let core = &mut self.cores[number];
@@ -459,6 +508,9 @@ impl<M: Memory> Machine<M> {
         core.counters.misses += 1;
         core.counters.memory_latency += done.since(now);
         self.latencies.record(done.since(now));
+        if persistent {
+            self.commits.record(done.since(now));
+        }
         core.finish(is_load, now, done);
         if is_load || persistent {
             core.counters.stalls.ordered += done.since(now);

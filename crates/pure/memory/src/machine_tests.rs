@@ -193,3 +193,41 @@ proptest! {
         prop_assert_eq!(machine.memory().requests.iter().sum::<u64>(), requests);
     }
 }
+
+/// A memory that notes its stores and takes 50 ns for each, and a microsecond to persist.
+#[derive(Default)]
+struct Noting(Vec<u64>, u32);
+
+impl Memory for Noting {
+    fn limits(&self) -> flashyard_cxl::MemoryLimits {
+        flashyard_cxl::MemoryLimits { bytes: u64::MAX, access_bytes: 64, atomics: false }
+    }
+
+    fn access(&mut self, now: SimTime, _: u64, access: &MemoryAccess) -> Completes {
+        if access.operation == Transaction::Store {
+            self.0.push(access.address / CACHE_LINE_BYTES);
+        }
+        Completes::At(now + SimSpan::from_ns(50))
+    }
+
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.1 += 1;
+        now + SimSpan::from_us(1)
+    }
+}
+
+#[test]
+fn a_flush_writes_each_changed_line_once_and_waits_for_the_memory() {
+    let mut machine = Machine::new(config(), Noting::default()).expect("it is possible");
+    let of = |kind, line: u64| Access { kind, address: line * 64, ..Access::default() };
+    let changes = [3, 900, 3, 17].map(|line| of(AccessKind::Store, line));
+    let flush = of(AccessKind::Flush, 0);
+    let source = [&changes[..], &[flush, flush]].concat();
+    machine.run(&mut [source.into_iter()], 100);
+    assert_eq!((machine.memory().0.as_slice(), machine.memory().1), (&[3, 17, 900][..], 2));
+    assert_eq!(machine.commits().count(), 2);
+    let longest = machine.commits().percentile_us(1.0);
+    assert!((1.0..1.3).contains(&longest), "three lines and the memory: {longest} us");
+    let counters = *machine.counters().next().expect("there is a core");
+    assert_eq!(counters.loads + counters.stores, counters.hits.iter().sum::<u64>() + counters.misses);
+}

@@ -1,6 +1,9 @@
 //! The way from a root port over switches to an endpoint, and back.
 
-use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
+use crate::hints::{PortHints, ReadAhead};
+use flashyard_cxl::{
+    CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, MemoryLimits, SpeculativeRead, Transaction,
+};
 use flashyard_fabric::{Direction, Link};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
@@ -17,6 +20,22 @@ pub struct Served {
 pub trait Device {
     /// Takes in an access that has arrived at `now`.
     fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served;
+
+    /// Has everything that it has taken outlive a loss of power; returns when it would.
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        now
+    }
+
+    /// A hint that lines from an address on will be loaded, which has arrived at `now`. A device may ignore it.
+    fn hint(&mut self, now: SimTime, address: u64, lines: u64) {
+        let _ = (now, address, lines);
+    }
+
+    /// The load that an answer carries which leaves at `now`.
+    fn load_at(&self, now: SimTime) -> DevLoad {
+        let _ = now;
+        DevLoad::Light
+    }
 }
 
 /// Parameters of a path.
@@ -50,6 +69,14 @@ pub struct PathTimes {
     pub device: SimSpan,
 }
 
+impl PathTimes {
+    /// The times since those of `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self { path: self.path - earlier.path, link: self.link - earlier.link, device: self.device - earlier.device }
+    }
+}
+
 /// Memory behind a path: a message for each request and each answer, with the bytes that they take in flits.
 pub struct Expander<D> {
     config: PathConfig,
@@ -57,13 +84,27 @@ pub struct Expander<D> {
     device: D,
     transactions: [u64; 2],
     times: PathTimes,
+    /// Hints that the root port gives, where it does.
+    hints: Option<Box<PortHints>>,
 }
 
 impl<D: Device> Expander<D> {
     /// A device at the end of an idle path.
     pub fn new(config: PathConfig, device: D) -> Self {
         let link = Link::new(config.link_rate);
-        Self { config, link, device, transactions: [0; 2], times: PathTimes::default() }
+        Self { config, link, device, transactions: [0; 2], times: PathTimes::default(), hints: None }
+    }
+
+    /// The path with a root port that reads ahead of loads.
+    #[must_use]
+    pub fn reading_ahead(self, read_ahead: ReadAhead) -> Self {
+        let hints = (read_ahead != ReadAhead::None).then(|| Box::new(PortHints::new(read_ahead)));
+        Self { hints, ..self }
+    }
+
+    /// Hints that the root port has sent, and the lines in them.
+    pub fn hinted(&self) -> [u64; 2] {
+        self.hints.as_ref().map_or([0; 2], |hints| hints.counts)
     }
 
     /// The device.
@@ -94,13 +135,21 @@ impl<D: Device> Expander<D> {
 
 impl<D: Device> Memory for Expander<D> {
     fn limits(&self) -> MemoryLimits {
-        MemoryLimits { bytes: u64::MAX, access_bytes: flashyard_cxl::CACHE_LINE_BYTES as u32, atomics: false }
+        MemoryLimits { bytes: u64::MAX, access_bytes: CACHE_LINE_BYTES as u32, atomics: false }
     }
 
     #[inline]
     fn access(&mut self, now: SimTime, _token: u64, access: &MemoryAccess) -> Completes {
+        if access.operation == Transaction::Load {
+            self.hint(now, access.address);
+        }
         let arrives = self.send(now, access.operation.request_bytes());
         Completes::At(self.answer(arrives, access))
+    }
+
+    /// The device is told, and answers once all is done.
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        self.device.persist(now + self.config.one_way()) + self.config.one_way()
     }
 }
 
@@ -115,6 +164,26 @@ impl<D: Device> Expander<D> {
     #[inline]
     pub(crate) fn link_time(&self, payload: u64) -> SimSpan {
         self.config.link_rate.span_of(flashyard_cxl::wire_bytes(payload))
+    }
+
+    /// Hints at a load that is about to be sent. A hint is a request without an answer, a slot on the link. \[P\] sheet
+    /// micro-cxl-gpu §3.2
+    #[inline]
+    pub(crate) fn hint(&mut self, now: SimTime, address: u64) {
+        if self.hints.is_some() {
+            self.hint_at(now, address);
+        }
+    }
+
+    #[cold]
+    fn hint_at(&mut self, now: SimTime, address: u64) {
+        let Self { hints: Some(hints), link, device, config, .. } = self else { return };
+        let at = now + config.one_way();
+        hints.hint(now, address / CACHE_LINE_BYTES, |first, end| {
+            let messages = SpeculativeRead::of_lines(first, end).count() as u64;
+            link.stream(Direction::In, messages * SpeculativeRead::BYTES);
+            device.hint(at, first * CACHE_LINE_BYTES, end - first);
+        });
     }
 
     /// Sends a request of so many payload bytes; returns when it arrives.
@@ -153,7 +222,11 @@ impl<D: Device> Expander<D> {
         self.times.path += one_way * 2;
         self.times.link += answered.since(served.at);
         self.times.device += served.at.since(arrives);
-        answered + one_way
+        let done = answered + one_way;
+        if let Some(hints) = &mut self.hints {
+            hints.sent(access.address / CACHE_LINE_BYTES, done, self.device.load_at(served.at));
+        }
+        done
     }
 }
 

@@ -117,6 +117,14 @@ impl SetAssociative {
         self.tags[base..base + self.ways].iter().any(|tag| *tag != EMPTY && tag >> 1 == line)
     }
 
+    /// Makes all lines alike with the level below, and tells those that differed, by their places.
+    pub fn clean_all(&mut self, mut differed: impl FnMut(u64)) {
+        for tag in self.tags.iter_mut().filter(|tag| **tag != EMPTY && **tag & DIRTY != 0) {
+            *tag &= !DIRTY;
+            differed(*tag >> 1);
+        }
+    }
+
     /// Makes a line alike with the level below; returns whether it was there and differed.
     pub fn clean(&mut self, line: u64) -> bool {
         let base = self.set_of(line);

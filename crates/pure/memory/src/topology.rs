@@ -1,4 +1,5 @@
-//! How far a device is: buses by enumeration, the device's own latency by its table, both as a number in its configuration space.
+//! How far a device is and what it has: buses by enumeration, the device's size and own latency by the tables of its mailbox, the latency from end to
+//! end as a number in its configuration space, and decoders for the host's addresses.
 //!
 //! A switch is a bridge upstream and a bridge for each port downstream. Enumeration walks depth first and numbers buses; a bridge then knows
 //! the range of buses behind it. The bridges whose ranges hold the bus of a device are those on its way.
@@ -6,81 +7,33 @@
 //! Source: [P] sheet micro-expand §3.7; [X] the DSLBIS of CDAT 1.03 and type 1 headers of PCIe.
 
 use crate::path::PathConfig;
-use flashyard_cxl::{PushMessage, wire_bytes};
-use flashyard_units::SimSpan;
+use flashyard_cxl::{Dslbis, Dsmas, HdmDecoder, HdmDecoders, HdmError, Mailbox, PushMessage, wire_bytes};
+use flashyard_units::{Bytes, SimSpan};
 
 /// A part of a hierarchy before it is enumerated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A switch with what hangs on its ports.
     Switch(Vec<Node>),
-    /// A device that reports this table.
-    Device(Dslbis),
+    /// A device with the mailbox that hands out its tables.
+    Device(Mailbox),
 }
 
 impl Node {
+    /// A device of so many bytes that reports this latency.
+    pub fn device(size: Bytes, latency: SimSpan) -> Self {
+        let range = Dsmas { handle: 0, base: 0, size };
+        Self::Device(Mailbox::new(range, Dslbis::read_latency(latency)))
+    }
+
     /// A device behind `switches` in a row.
-    pub fn chain(switches: u32, table: Dslbis) -> Self {
-        (0..switches).fold(Self::Device(table), |below, _| Self::Switch(vec![below]))
+    pub fn behind(self, switches: u32) -> Self {
+        (0..switches).fold(self, |below, _| Self::Switch(vec![below]))
     }
 }
 
-/// The latency that a device reports of itself: one entry of the Device Scoped Latency and Bandwidth Information Structure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dslbis {
-    /// Range of addresses that it is about.
-    pub handle: u8,
-    /// Kind of datum: 1 for the latency of reads.
-    pub data_type: u8,
-    /// Picoseconds of a unit.
-    pub unit_ps: u64,
-    /// Units.
-    pub entry: u16,
-}
-
-/// Bytes of the structure. [X] CDAT
-pub const DSLBIS_BYTES: usize = 24;
-
-/// The data type of read latency. [X] CDAT
-const READ_LATENCY: u8 = 1;
-
-impl Dslbis {
-    /// A read latency in nanoseconds, at most 65,535.
-    pub fn read_latency(span: SimSpan) -> Self {
-        let entry = u16::try_from(span.as_ns()).unwrap_or(u16::MAX);
-        Self { handle: 0, data_type: READ_LATENCY, unit_ps: 1000, entry }
-    }
-
-    /// The latency.
-    pub fn span(&self) -> SimSpan {
-        SimSpan::from_ps(self.unit_ps.saturating_mul(self.entry.into()))
-    }
-
-    /// The structure as the mailbox hands it out.
-    pub fn encode(&self) -> [u8; DSLBIS_BYTES] {
-        let mut bytes = [0; DSLBIS_BYTES];
-        bytes[0] = 1;
-        bytes[2..4].copy_from_slice(&(DSLBIS_BYTES as u16).to_le_bytes());
-        bytes[4] = self.handle;
-        bytes[6] = self.data_type;
-        bytes[8..16].copy_from_slice(&self.unit_ps.to_le_bytes());
-        bytes[16..18].copy_from_slice(&self.entry.to_le_bytes());
-        bytes
-    }
-
-    /// Reads a structure; `None` for another type or length.
-    pub fn decode(bytes: &[u8; DSLBIS_BYTES]) -> Option<Self> {
-        let u16_at = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-        let mut unit = [0; 8];
-        unit.copy_from_slice(&bytes[8..16]);
-        (bytes[0] == 1 && usize::from(u16_at(2)) == DSLBIS_BYTES).then(|| Self {
-            handle: bytes[4],
-            data_type: bytes[6],
-            unit_ps: u64::from_le_bytes(unit),
-            entry: u16_at(16),
-        })
-    }
-}
+/// Bytes that follow each other on one port where a range has one port alone: the least that decoders have. [X] CXL
+const GRANULARITY: Bytes = Bytes::new(256);
 
 /// Bus numbers of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,8 +51,10 @@ pub struct Bridge {
 pub struct Found {
     /// Its bus.
     pub bus: u8,
-    /// The table that its mailbox has handed out.
-    pub table: [u8; DSLBIS_BYTES],
+    /// Its memory, by the DSMAS that its mailbox has handed out.
+    pub size: Bytes,
+    /// Its own latency, by the DSLBIS.
+    pub latency: SimSpan,
     /// The register of its configuration space in which the host leaves the latency from end to end, in nanoseconds.
     pub end_to_end_ns: u32,
 }
@@ -113,7 +68,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Enumerates what hangs on a root port. `None` where there are more than 256 buses.
+    /// Enumerates what hangs on a root port, and reads the mailbox of each device. `None` where there are more than 256 buses, or where a
+    /// mailbox gives no whole answer.
     pub fn enumerate(below: &Node) -> Option<Self> {
         let mut topology = Self::default();
         topology.bridge(0, &mut 0, |topology, bus, last| topology.walk(below, bus, last))?;
@@ -137,8 +93,11 @@ impl Topology {
 
     fn walk(&mut self, node: &Node, bus: u8, last: &mut u8) -> Option<()> {
         match node {
-            Node::Device(table) => {
-                self.devices.push(Found { bus, table: table.encode(), end_to_end_ns: 0 });
+            Node::Device(mailbox) => {
+                let tables = mailbox.clone().tables()?;
+                let size = tables.iter().filter_map(Dsmas::decode).map(|range| range.size.get()).sum();
+                let latency = tables.iter().find_map(Dslbis::decode).map_or(SimSpan::ZERO, |table| table.span());
+                self.devices.push(Found { bus, size: Bytes::new(size), latency, end_to_end_ns: 0 });
                 Some(())
             }
             Node::Switch(ports) => self.bridge(bus, last, |topology, inside, last| {
@@ -147,6 +106,19 @@ impl Topology {
                 })
             }),
         }
+    }
+
+    /// Commits a decoder for each device, one after the other from an address of the host on: as firmware does once it knows all sizes. The port
+    /// of a device is its bus.
+    ///
+    /// Errors: sizes that are no multiple of 256 bytes, or that do not fit into 64 bits together.
+    pub fn decoders(&self, base: u64) -> Result<HdmDecoders, HdmError> {
+        let (mut decoders, mut next) = (HdmDecoders::default(), base);
+        for device in &self.devices {
+            decoders.commit(HdmDecoder::new(next, device.size, &[device.bus], GRANULARITY)?)?;
+            next = next.wrapping_add(device.size.get());
+        }
+        Ok(decoders)
     }
 
     /// Switches between the root port and a bus: each has two bridges on the way, and the root port is one more.
@@ -161,10 +133,9 @@ impl Topology {
         for place in 0..self.devices.len() {
             let device = self.devices[place];
             let hierarchy = PathConfig { switches: self.switches_before(device.bus), ..*path }.one_way();
-            let own = Dslbis::decode(&device.table).map_or(SimSpan::ZERO, |table| table.span());
             // Arrivals are noted at the device, a way after the host has asked; a push takes another. Both carry 80 bytes over the link.
             let link = path.link_rate.span_of(wire_bytes(PushMessage::Push.bytes()));
-            let whole = ((hierarchy + link) * 2 + own).as_ps().div_ceil(1000);
+            let whole = ((hierarchy + link) * 2 + device.latency).as_ps().div_ceil(1000);
             self.devices[place].end_to_end_ns = u32::try_from(whole).unwrap_or(u32::MAX);
         }
     }
@@ -173,7 +144,9 @@ impl Topology {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_units::ByteRate;
+    use crate::path::{Device, Expander, Served};
+    use flashyard_cxl::{MemoryAccess, Transaction};
+    use flashyard_units::{ByteRate, SimTime};
 
     fn path() -> PathConfig {
         PathConfig {
@@ -186,9 +159,9 @@ mod tests {
 
     #[test]
     fn switches_follow_from_buses() {
-        let table = |ns| Dslbis::read_latency(SimSpan::from_ns(ns));
         for switches in 0..5 {
-            let mut topology = Topology::enumerate(&Node::chain(switches, table(120))).expect("few buses");
+            let device = Node::device(Bytes::from_gib(64), SimSpan::from_ns(120));
+            let mut topology = Topology::enumerate(&device.behind(switches)).expect("few buses");
             topology.write_latencies(&path());
             let device = topology.devices[0];
             assert_eq!(u32::from(device.bus), 2 * switches + 1);
@@ -197,24 +170,55 @@ mod tests {
         }
     }
 
+    /// A device that takes as long as it reports.
+    struct AsReported(SimSpan);
+
+    impl Device for AsReported {
+        fn serve(&mut self, now: SimTime, _: &MemoryAccess) -> Served {
+            Served { at: now + self.0, from_medium: false }
+        }
+    }
+
     #[test]
-    fn devices_of_a_tree_have_latencies_of_their_own() {
-        let device = |ns| Node::Device(Dslbis::read_latency(SimSpan::from_ns(ns)));
+    fn the_latency_on_a_path_is_what_enumeration_says() {
+        for switches in 0..5 {
+            for own in [50, 120, 3000] {
+                let own = SimSpan::from_ns(own);
+                let device = Node::device(Bytes::from_gib(64), own);
+                let mut topology = Topology::enumerate(&device.behind(switches)).expect("few buses");
+                topology.write_latencies(&path());
+                let said = SimSpan::from_ns(topology.devices[0].end_to_end_ns.into());
+                // A read with a program counter on an idle path, and its line.
+                let mut expander = Expander::new(PathConfig { switches, ..path() }, AsReported(own));
+                let arrives = expander.send(SimTime::ZERO, PushMessage::ReadWithCounter.bytes());
+                let done = expander.answer(arrives, &MemoryAccess::lines(Transaction::Load, 0, 1));
+                let found = done.since(SimTime::ZERO);
+                assert!(found <= said && said - found < SimSpan::from_ns(1), "{switches}: {found:?}, said {said:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn devices_of_a_tree_have_latencies_and_ranges_of_their_own() {
+        let device = |ns| Node::device(Bytes::from_gib(ns), SimSpan::from_ns(ns));
         let tree = Node::Switch(vec![device(100), Node::Switch(vec![device(200), device(300)]), device(400)]);
         let mut topology = Topology::enumerate(&tree).expect("few buses");
         topology.write_latencies(&path());
         let found: Vec<u32> = topology.devices.iter().map(|device| device.end_to_end_ns).collect();
         assert_eq!(found, [323, 563, 663, 623]);
+        let base = 1 << 40;
+        let decoders = topology.decoders(base).expect("sizes are whole");
+        let of = |gib: u64| decoders.route(base + (gib << 30)).map(|routed| (routed.port, routed.address >> 30));
+        let bus = |number: usize| topology.devices[number].bus;
+        assert_eq!(of(0), Some((bus(0), 0)));
+        assert_eq!(of(100), Some((bus(1), 0)), "the second begins where the first ends");
+        assert_eq!(of(999), Some((bus(3), 399)));
+        assert_eq!((of(1000), decoders.route(base - 1)), (None, None));
     }
 
     #[test]
-    fn a_table_is_read_back_and_others_are_refused() {
-        let table = Dslbis { handle: 3, data_type: 1, unit_ps: 100, entry: 1234 };
-        let bytes = table.encode();
-        assert_eq!(Dslbis::decode(&bytes), Some(table));
-        assert_eq!(table.span(), SimSpan::from_ps(123_400));
-        assert_eq!(Dslbis::decode(&[0; DSLBIS_BYTES]), None);
-        let deep = Node::chain(200, table);
-        assert!(Topology::enumerate(&deep).is_none(), "there are 256 buses");
+    fn more_buses_than_there_are_numbers_are_refused() {
+        let device = Node::device(Bytes::from_gib(1), SimSpan::from_ns(100));
+        assert!(Topology::enumerate(&device.behind(200)).is_none(), "there are 256 buses");
     }
 }

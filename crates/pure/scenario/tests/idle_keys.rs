@@ -117,3 +117,15 @@ fn the_copy_of_a_scenario_runs_again_without_the_keys_that_flags_made_idle() {
         assert_eq!(refusal(&resolved.text, &[], &[]), "", "{}", resolved.text);
     }
 }
+
+#[test]
+fn the_carried_scenario_of_memories_runs_as_it_is_and_with_any_of_its_designs() {
+    const MEMORY: &str = include_str!("../../../../scenarios/memory/scenario.toml");
+    for settings in
+        [&[][..], &["designs=[\"cxl-ssd\"]"], &["designs=[\"expand\", \"isb\"]", "memory.ahead.isb_degree=2"]]
+    {
+        assert_eq!(refusal(MEMORY, settings, &[]), "", "{settings:?}");
+    }
+    let idle = refusal(MEMORY, &["memory.ahead.isb_degree=2"], &[]);
+    assert!(idle.contains("memory.ahead.isb_degree has no effect: it is a matter of isb"), "{idle}");
+}

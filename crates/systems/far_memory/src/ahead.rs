@@ -5,6 +5,7 @@
 
 use crate::design::{Design, Parts};
 use crate::program::{Data, Program, Source};
+use crate::series::Series;
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_kernel::Rng;
 use flashyard_memory::{Machine, MachineConfig, MemoryError};
@@ -50,8 +51,22 @@ pub(crate) enum Part {
 impl Part {
     /// Runs this much on each core; returns the accesses that this took.
     pub(crate) fn run<M: Memory>(self, machine: &mut Machine<M>, sources: &mut [Source<'_>]) -> u64 {
+        self.run_noted(machine, sources, &mut Series::default())
+    }
+
+    /// As [`Part::run`]; notes what the memory answers, where it is so many accesses.
+    pub(crate) fn run_noted<M: Memory>(
+        self,
+        machine: &mut Machine<M>,
+        sources: &mut [Source<'_>],
+        series: &mut Series,
+    ) -> u64 {
         match self {
-            Self::Accesses(accesses) => machine.run(sources, accesses),
+            Self::Accesses(accesses) => machine.run_observed(sources, accesses, |answered| {
+                if answered.by_memory {
+                    series.note(answered.at, answered.latency);
+                }
+            }),
             Self::Time(span) => {
                 let until = machine.now() + span;
                 machine.run_until(sources, until)

@@ -3,13 +3,14 @@
 //! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
 use crate::ahead_parts::AheadParts;
+use crate::combine::Combine;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
-    Ahead, AheadCounters, Dram, DramConfig, Dslbis, Endpoint, EndpointConfig, Expander, MachineConfig, MediumConfig,
-    MemoryError, Node, PAGE_BYTES, PathConfig, Place, Topology,
+    Ahead, AheadCounters, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Lent, MachineConfig, MediumConfig,
+    MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Topology,
 };
 use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
-use flashyard_units::{Named, SimSpan, SimTime};
+use flashyard_units::{Bytes, Named, SimSpan, SimTime};
 
 /// A design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +98,16 @@ impl Design {
         !matches!(self, Self::Dram | Self::CxlDram)
     }
 
+    /// Whether flash is reached over CXL, and may have mechanisms of other designs besides.
+    pub const fn combines(self) -> bool {
+        self.has_flash() && !matches!(self, Self::PcieSsd)
+    }
+
+    /// Whether its requests are annotated.
+    pub(crate) const fn annotates(self, combine: &Combine) -> bool {
+        matches!(self, Self::CxlAssd) || combine.annotated && self.combines()
+    }
+
     /// Whether it predicts by a network that is trained before the run.
     pub const fn is_trained(self) -> bool {
         matches!(self, Self::Lstm | Self::Attention | Self::Expand)
@@ -129,6 +140,8 @@ pub struct Parts {
     pub device_from: u64,
     /// How lines are fetched ahead, where the scenario says.
     pub ahead: Option<AheadParts>,
+    /// Mechanisms of other designs besides.
+    pub combine: Combine,
 }
 
 impl Parts {
@@ -138,11 +151,12 @@ impl Parts {
         let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
         // [A] a device says of itself what a line of its internal DRAM takes where another row is open
         let own = self.endpoint.controller + self.endpoint.dram.row_miss();
-        let found =
-            Topology::enumerate(&Node::chain(path.switches, Dslbis::read_latency(own))).and_then(|mut topology| {
-                topology.write_latencies(&path);
-                topology.devices.first().map(|device| device.end_to_end_ns)
-            });
+        // Nothing that is asked of enumeration here depends on the size.
+        let size = Bytes::new(u64::from(self.endpoint.cache_pages) * PAGE_BYTES);
+        let found = Topology::enumerate(&Node::device(size, own).behind(path.switches)).and_then(|mut topology| {
+            topology.write_latencies(&path);
+            topology.devices.first().map(|device| device.end_to_end_ns)
+        });
         let lead = match self.endpoint.medium {
             MediumConfig::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
             MediumConfig::InPlace { read, .. } => read,
@@ -179,29 +193,39 @@ enum Far {
 }
 
 impl Backing {
-    /// The memory of `design`, with a predictor where it fetches lines ahead.
+    /// The memory of `design`, with a predictor where it fetches lines ahead; a learned index knows the pages of `touched`.
     ///
     /// Errors: parameters outside their ranges; a design that lacks its predictor.
     pub(crate) fn new(
         design: Design,
         parts: &Parts,
         predictor: Option<Box<dyn AnyPredictor>>,
+        touched: &[u32],
         seed: u64,
     ) -> Result<Self, MemoryError> {
-        let reads_annotations = design == Design::CxlAssd;
-        let device = || Endpoint::new(EndpointConfig { reads_annotations, ..parts.endpoint });
+        let combine = if design.combines() { parts.combine } else { Combine::default() };
+        let device = || -> Result<Endpoint, MemoryError> {
+            let config = EndpointConfig { reads_annotations: design.annotates(&combine), ..parts.endpoint };
+            let pages = |slots, medium| combine.pages(config.policy, slots, medium, touched);
+            let endpoint = Endpoint::with_pages(config, pages)?;
+            Ok(match combine.lent {
+                Some(lent) => endpoint.borrowing(Lent::new(lent)?),
+                None => endpoint,
+            })
+        };
+        let over_cxl = |device| Expander::new(parts.cxl, device).reading_ahead(combine.read_ahead);
         let far = match design {
             Design::Dram => Far::Nothing,
             Design::CxlDram => Far::Dram(Box::new(Expander::new(parts.cxl, Dram::new(parts.dram)?))),
             Design::PcieSsd => Far::Device(Box::new(Expander::new(parts.bar, device()?))),
-            Design::CxlSsd | Design::CxlAssd => Far::Device(Box::new(Expander::new(parts.cxl, device()?))),
+            Design::CxlSsd | Design::CxlAssd => Far::Device(Box::new(over_cxl(device()?))),
             _ => {
                 let lacks =
                     || MemoryError::Range { name: "predictors of the design", value: 0, range: "1: see memory.ahead" };
                 let (predictor, ahead) = predictor.zip(parts.ahead).ok_or_else(lacks)?;
                 let (end_to_end, lead) = parts.latencies();
                 let config = ahead.config(design.predicts().unwrap_or(Place::Host), end_to_end, lead, seed);
-                Far::Ahead(Box::new(Ahead::new(config, Expander::new(parts.cxl, device()?), predictor)))
+                Far::Ahead(Box::new(Ahead::new(config, over_cxl(device()?), predictor)))
             }
         };
         Ok(Self {
@@ -242,6 +266,26 @@ impl Backing {
         }
     }
 
+    /// Where the time of requests over a path went, and how many there were; `None` without a path.
+    pub fn times(&self) -> Option<(PathTimes, u64)> {
+        let of = |times, transactions: [u64; 2]| Some((times, transactions.iter().sum()));
+        match &self.far {
+            Far::Nothing => None,
+            Far::Dram(expander) => of(expander.times(), expander.transactions()),
+            Far::Device(expander) => of(expander.times(), expander.transactions()),
+            Far::Ahead(ahead) => of(ahead.expander().times(), ahead.expander().transactions()),
+        }
+    }
+
+    /// Hints that the root port has sent, and the lines in them.
+    pub fn hinted(&self) -> [u64; 2] {
+        match &self.far {
+            Far::Device(expander) => expander.hinted(),
+            Far::Ahead(ahead) => ahead.expander().hinted(),
+            Far::Nothing | Far::Dram(_) => [0; 2],
+        }
+    }
+
     /// Counts of lines fetched ahead and the cost of predicting them, where that is done.
     pub fn ahead(&self) -> Option<(AheadCounters, Cost)> {
         match &self.far {
@@ -274,5 +318,14 @@ impl Memory for Backing {
         }
         self.local_requests += 1;
         self.local.access(now, token, access)
+    }
+
+    fn persist(&mut self, now: SimTime) -> SimTime {
+        match &mut self.far {
+            Far::Device(expander) => expander.persist(now),
+            Far::Ahead(ahead) => ahead.persist(now),
+            Far::Dram(expander) => expander.persist(now),
+            Far::Nothing => now,
+        }
     }
 }

@@ -7,15 +7,19 @@
 
 mod ahead;
 mod ahead_parts;
+mod combine;
 mod design;
 mod program;
 pub mod room;
 mod run;
+mod series;
 pub mod tiered;
 mod trace;
 
 pub use ahead_parts::AheadParts;
+pub use combine::{Combine, PageIndex};
 pub use design::{Backing, Design, Parts};
 pub use program::{Data, Program, Source};
 pub use run::{Figures, Job, Run, run};
+pub use series::{Interval, Series};
 pub use trace::{Trace, TraceSource};

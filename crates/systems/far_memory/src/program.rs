@@ -5,8 +5,8 @@ use flashyard_describe::ScenarioError;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
     Access, Accesses, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint, Graph, GraphRegions,
-    MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat, ShortestPaths, Stream, StreamKernel, Strides,
-    StridesConfig, TreeLookups, Triangles,
+    Journal, JournalConfig, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat, ShortestPaths, Stream,
+    StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
 };
 
 /// A program.
@@ -55,6 +55,8 @@ pub enum Program {
     },
     /// Look-ups in a B+-tree.
     BTree(BPlusTreeConfig),
+    /// Transactions that are written ahead.
+    Journal(JournalConfig),
     /// Accesses from a file.
     Trace,
 }
@@ -85,6 +87,8 @@ pub enum Source<'a> {
     PageRank(Box<PageRank<'a>>),
     /// Of look-ups in a tree.
     BTree(TreeLookups<'a>),
+    /// Of transactions.
+    Journal(Box<Journal>),
     /// Of a file.
     Trace(Box<TraceSource>),
     /// Of connected components.
@@ -127,6 +131,7 @@ impl Accesses for Source<'_> {
             Self::Bfs(source) => source.next_access(),
             Self::PageRank(source) => source.next_access(),
             Self::BTree(source) => source.next_access(),
+            Self::Journal(source) => source.next_access(),
             Self::Trace(source) => source.next_access(),
             Self::Components(source) => source.next_access(),
             Self::ShortestPaths(source) => source.next_access(),
@@ -163,9 +168,12 @@ impl Program {
             | Self::Triangles(rmat) => Data::Graph(Graph::rmat(*rmat)?),
             Self::BTree(config) => Data::Tree(BPlusTree::build(*config)?),
             Self::Trace => Data::Trace(trace.cloned().ok_or(WITHOUT_DATA)?),
-            Self::Mix(_) | Self::ApexMap { .. } | Self::Stream { .. } | Self::Strides(_) | Self::Chase { .. } => {
-                Data::Nothing
-            }
+            Self::Mix(_)
+            | Self::ApexMap { .. }
+            | Self::Stream { .. }
+            | Self::Strides(_)
+            | Self::Chase { .. }
+            | Self::Journal(_) => Data::Nothing,
         })
     }
 
@@ -179,6 +187,7 @@ impl Program {
             (Self::Stream { elements, .. }, _) => Some(3 * elements * 8),
             (Self::Strides(config), _) => Some(config.footprint),
             (Self::Chase { footprint, .. }, _) => Some(*footprint),
+            (Self::Journal(config), _) => Some(Journal::bytes(config)),
             _ => None,
         }
     }
@@ -211,6 +220,7 @@ impl Program {
             (Self::Chase { footprint, loads }, _) => {
                 Source::Chase(Box::new(Chase::new(footprint, loads, rng).map_err(of_world)?))
             }
+            (Self::Journal(config), _) => Source::Journal(Box::new(Journal::new(config, rng).map_err(of_world)?)),
             (Self::Trace, Data::Trace(trace)) => Source::Trace(Box::new(trace.open(PAGE_BYTES, true)?)),
             (Self::BTree(_), Data::Tree(tree)) => Source::BTree(TreeLookups::new(tree, rng)),
             (_, Data::Graph(graph)) => return self.walk(core, graph).ok_or_else(|| of_world(WITHOUT_DATA)),
@@ -278,6 +288,7 @@ impl Program {
             | Self::BTree(_)
             | Self::Strides(_)
             | Self::Chase { .. }
+            | Self::Journal(_)
             | Self::Trace => {}
         }
         Ok(())

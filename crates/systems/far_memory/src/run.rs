@@ -1,13 +1,16 @@
 //! One run: a design under a program.
 
 use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, predictor, record};
+use crate::combine::PageIndex;
 use crate::design::{Backing, Design, MARK, Parts};
 use crate::program::{Data, Program, Source};
+use crate::series::Series;
 use crate::trace::Trace;
+use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_describe::ScenarioError;
 use flashyard_memory::{
-    AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, Machine, MachineConfig,
-    MemoryError, Stalls,
+    AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, LentCounters, Machine,
+    MachineConfig, MemoryError, PAGE_BYTES, PathTimes, Stalls,
 };
 use flashyard_prefetch::{AnyPredictor, Cost};
 use flashyard_stats::LatencyHistogram;
@@ -54,16 +57,28 @@ pub struct Figures {
     pub cores: CoreCounters,
     /// Latencies of accesses that went to the memory.
     pub latencies: LatencyHistogram,
+    /// Times of persistent stores and flushes.
+    pub commits: LatencyHistogram,
     /// Counts of the device, where there is one: over the measured part.
     pub endpoint: Option<EndpointCounters>,
     /// Counts of its flash, over the whole run.
     pub flash: Option<FlashCounters>,
+    /// Where the time of requests over a path went, and their number, over the measured part; `None` without a path.
+    pub path: Option<(PathTimes, u64)>,
+    /// Hints that the root port has sent over the measured part, and the lines in them.
+    pub hinted: [u64; 2],
+    /// Counts of DRAM that is lent, over the whole run.
+    pub lent: Option<LentCounters>,
     /// Counts of lines fetched ahead over the measured part, and the cost of predicting them.
     pub ahead: Option<(AheadCounters, Cost)>,
     /// Mean interval of a thousand loads of the memory after the other, in nanoseconds.
     pub intervals_ns: Vec<f64>,
     /// Requests that DRAM on the processor has answered.
     pub local_requests: u64,
+    /// Requests to the memory over time, those before the measured part among them.
+    pub series: Series,
+    /// When the measured part began, and when it ended.
+    pub measured: [SimTime; 2],
     /// Levels of cache.
     pub levels: usize,
     /// Cores.
@@ -105,6 +120,11 @@ impl Figures {
             && endpoint.requests + self.local_requests != made
         {
             broken.push(format!("{} requests arrived of {made}", endpoint.requests + self.local_requests));
+        }
+        if let (Some(endpoint), Some((times, _))) = (&self.endpoint, &self.path)
+            && endpoint.controller + endpoint.dram + endpoint.medium != times.device
+        {
+            broken.push(format!("parts of the device's time are not its time: {endpoint:?} of {times:?}"));
         }
         broken
     }
@@ -158,7 +178,7 @@ impl Job<'_> {
             let recorded = recorded.map_err(of_world)?;
             prepared.instructions[number] = Some(pace(&recorded, rate));
         }
-        if self.design.predicts().is_some() && !self.programs.is_empty() {
+        if (self.design.predicts().is_some() || self.learns_pages()) && !self.programs.is_empty() {
             let mut sources = self.sources(&prepared, 0)?;
             let [warm, measured] = self.parts(1);
             prepared.recorded = record(&self.parts.machine, &mut sources, warm, measured).map_err(of_world)?;
@@ -179,10 +199,25 @@ impl Job<'_> {
         predictor(self.design, self.parts, &prepared.recorded, self.seed)
     }
 
+    /// Whether an index learns which pages the program touches.
+    fn learns_pages(&self) -> bool {
+        self.design.combines() && self.parts.combine.index == PageIndex::Learned
+    }
+
+    /// The pages of all requests, where an index learns them.
+    fn touched(&self, prepared: &Prepared) -> Vec<u32> {
+        let seen = if self.learns_pages() { &prepared.recorded.seen[..] } else { &[] };
+        seen.iter().map(|seen| (seen.line * CACHE_LINE_BYTES / PAGE_BYTES) as u32).collect()
+    }
+
     fn config(&self) -> MachineConfig {
         MachineConfig {
             uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.device_from),
-            annotations: if self.design == Design::CxlAssd { self.annotations } else { AnnotationRules::default() },
+            annotations: if self.design.annotates(&self.parts.combine) {
+                self.annotations
+            } else {
+                AnnotationRules::default()
+            },
             ..self.parts.machine.clone()
         }
     }
@@ -213,12 +248,13 @@ pub(crate) fn run_prepared(
     let config = job.config();
     let cores = config.cores;
     let levels = config.levels.len();
-    let mut backing = Backing::new(job.design, job.parts, predictor, job.seed).map_err(of_world)?;
+    let touched = job.touched(prepared);
+    let mut backing = Backing::new(job.design, job.parts, predictor, &touched, job.seed).map_err(of_world)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
         program.warm(endpoint, cores, job.seed).map_err(of_world)?;
     }
     let mut machine = Machine::new(config, backing).map_err(of_world)?;
-    let mut figures = Vec::new();
+    let (mut figures, mut series) = (Vec::new(), Series::default());
     let count = if job.beside.is_some() { job.programs.len().min(1) } else { job.programs.len() };
     let most = (PIECE / u64::from(cores)).max(1);
     let [warm, measured] = job.parts(SLOWER);
@@ -228,7 +264,7 @@ pub(crate) fn run_prepared(
         let mut sources = job.sources(prepared, number)?;
         let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
             part.pieces(most).all(|piece| {
-                piece.run(machine, sources);
+                piece.run_noted(machine, sources, &mut series);
                 done += 1;
                 observer(done as f64 / all)
             })
@@ -244,7 +280,7 @@ pub(crate) fn run_prepared(
         if let Some(error) = sources.iter_mut().find_map(Source::take_error) {
             return Err(error);
         }
-        figures.push(before.figures(&machine, levels, cores));
+        figures.push(Figures { series: series.clone(), ..before.figures(&machine, levels, cores) });
     }
     Ok(Some(figures))
 }
@@ -254,6 +290,8 @@ struct Before {
     at: SimTime,
     endpoint: Option<EndpointCounters>,
     ahead: Option<(AheadCounters, Cost)>,
+    path: Option<(PathTimes, u64)>,
+    hinted: [u64; 2],
     local: u64,
     marks: usize,
 }
@@ -265,6 +303,8 @@ impl Before {
             at: machine.now(),
             endpoint: memory.endpoint().map(|endpoint| *endpoint.counters()),
             ahead: memory.ahead(),
+            path: memory.times(),
+            hinted: memory.hinted(),
             local: memory.local_requests(),
             marks: memory.marks().len(),
         }
@@ -277,8 +317,15 @@ impl Before {
             time: machine.drained().saturating_since(self.at),
             cores: sum(machine.counters()),
             latencies: machine.latencies().clone(),
+            commits: machine.commits().clone(),
             endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
+            path: memory
+                .times()
+                .zip(self.path)
+                .map(|((times, count), (before, earlier))| (times.since(&before), count - earlier)),
+            hinted: [0, 1].map(|part| memory.hinted()[part] - self.hinted[part]),
+            lent: endpoint.and_then(|endpoint| endpoint.lent()).map(|lent| *lent.counters()),
             ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), (before, earlier))| {
                 (counters.since(&before), Cost { inferences: cost.inferences - earlier.inferences, ..cost })
             }),
@@ -287,6 +334,8 @@ impl Before {
                 .map(|pair| pair[1].since(pair[0]).as_ps() as f64 / 1e3 / MARK as f64)
                 .collect(),
             local_requests: memory.local_requests() - self.local,
+            series: Series::default(),
+            measured: [self.at, machine.drained()],
             levels,
             core_count,
         }

@@ -3,7 +3,7 @@
 //!
 //! Sectors are sent from the medium alone. Flash senses their page once, as long as its die keeps it in the register.
 //!
-//! Source: sheet micro-cxl-gpu §3.2 (hints), §3.3 (DevLoad), §7 (frames and sectors, \[A\]).
+//! Source: sheet micro-cxl-gpu §3.2 (hints), §7 (frames and sectors, \[A\]).
 
 use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
@@ -16,8 +16,6 @@ const FRAME_LINES: u64 = 64;
 const SECTOR_LINES: u64 = 4;
 const SECTOR_BYTES: u32 = (SECTOR_LINES * CACHE_LINE_BYTES) as u32;
 const SECTORS: usize = (FRAME_LINES / SECTOR_LINES) as usize;
-/// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet §3.3
-const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 
 /// The part of the data that a hint brings into internal DRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,14 +119,7 @@ impl MediaExpander {
 
     /// The load that an answer carries at `now`.
     pub fn load_at(&self, now: SimTime) -> DevLoad {
-        let share = self.medium.busy_share(now);
-        let [light, optimal, moderate] = LOADS;
-        match share {
-            _ if share > moderate || self.medium.is_collecting(now) => DevLoad::Severe,
-            _ if share >= optimal => DevLoad::Moderate,
-            _ if share >= light => DevLoad::Optimal,
-            _ => DevLoad::Light,
-        }
+        self.medium.load_at(now)
     }
 
     /// A hint that lines from `first` on will be loaded, which arrives at `at`.

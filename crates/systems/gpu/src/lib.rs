@@ -26,5 +26,5 @@ mod stores;
 pub use expander::{ExpanderConfig, ExpanderCounters, HintFill, MediaExpander};
 pub use kernels::{Class, Kernel, Pattern, Step, Walk};
 pub use machine::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures};
-pub use root_port::{PortCounters, ReadAhead};
+pub use root_port::PortCounters;
 pub use runtime::FaultConfig;

@@ -7,54 +7,16 @@ use crate::banks::Banks;
 use crate::expander::MediaExpander;
 use crate::stores::StoreStack;
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, Transaction};
-use flashyard_memory::{Device, Expander, PathConfig, Served};
-use flashyard_units::{Named, SimSpan, SimTime};
+use flashyard_memory::{Beside, Device, Expander, Hinter, PathConfig, ReadAhead, Served};
+use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
-/// Entries of the queue of speculative reads, of the memory queue, and of the ring of hints that were issued. \[P\]; the ring is \[A\]
+/// Entries of the queue of speculative reads, and of the memory queue. \[P\]
 const QUEUE: usize = 32;
-/// Lines of the unit in which hints are given: 256 bytes. \[P\]
-const UNIT: u64 = 4;
-/// Half windows in lines, from one line to 512 bytes. \[A\]
-const STEPS: [u64; 4] = [1, 2, 4, 8];
-/// Answers of a lightly loaded device before the window grows. \[A\]
-const LIGHT_ANSWERS: u32 = 4;
 /// A store counts as late after so many times the median time of one. \[A\]
 const LATE: u64 = 2;
 /// Times of stores that the median is taken of. \[A\]
 const TIMES: usize = 15;
-
-/// Reads ahead of queued loads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReadAhead {
-    /// Nothing.
-    None,
-    /// The line of each load.
-    Naive,
-    /// Lines from it on, as many as the device's load allows.
-    Dynamic,
-    /// Lines around it, by where queued loads lie.
-    Window,
-    /// That window by the letter of the source, which counts requests inside it.
-    Literal,
-    /// As many lines from it on as a hint can name, whatever the device's load is.
-    Largest,
-}
-
-impl Named for ReadAhead {
-    const ALL: &'static [Self] = &[Self::None, Self::Naive, Self::Dynamic, Self::Window, Self::Literal, Self::Largest];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Naive => "naive",
-            Self::Dynamic => "dynamic",
-            Self::Window => "window",
-            Self::Literal => "literal",
-            Self::Largest => "largest",
-        }
-    }
-}
 
 /// Memory at the end of a path.
 pub(crate) enum Far {
@@ -127,9 +89,27 @@ pub struct PortCounters {
     pub stores_away: SimSpan,
 }
 
+/// The queues of a port beside a load.
+struct Queues<'a> {
+    under_way: &'a [u64],
+    queue: &'a VecDeque<Asked>,
+    waiting: &'a VecDeque<Asked>,
+}
+
+impl Beside for Queues<'_> {
+    fn prior(&self, from: u64, to: u64) -> usize {
+        self.under_way.iter().filter(|&&at| (from..to).contains(&at)).count()
+    }
+
+    fn future(&self, from: u64, to: u64) -> usize {
+        let loads = self.queue.iter().chain(self.waiting).filter(|asked| !asked.is_store);
+        loads.filter(|asked| (from..to).contains(&asked.line)).count()
+    }
+}
+
 /// A root port with its queues, and the expander behind it.
 pub(crate) struct RootPort {
-    read_ahead: ReadAhead,
+    hinter: Hinter,
     pub(crate) memory: Expander<Far>,
     path: PathConfig,
     /// Loads whose hints were sent, and stores, in the order of arrival; then those that found it full.
@@ -137,12 +117,6 @@ pub(crate) struct RootPort {
     waiting: VecDeque<Asked>,
     /// Lines of requests that the device has.
     under_way: Vec<u64>,
-    /// Lines of hints that were issued, first and end.
-    ring: VecDeque<(u64, u64)>,
-    step: usize,
-    light: u32,
-    is_stopped: bool,
-    load: DevLoad,
     stores: Option<StoreStack>,
     /// Times of the last stores, and how many were timed.
     times: [SimSpan; TIMES],
@@ -162,17 +136,12 @@ pub(crate) struct RootPort {
 impl RootPort {
     pub(crate) fn new(read_ahead: ReadAhead, stores: Option<StoreStack>, path: PathConfig, far: Far) -> Self {
         Self {
-            read_ahead,
+            hinter: Hinter::new(read_ahead),
             memory: Expander::new(path, far),
             path,
             queue: VecDeque::with_capacity(QUEUE),
             waiting: VecDeque::new(),
             under_way: Vec::with_capacity(QUEUE),
-            ring: VecDeque::with_capacity(QUEUE),
-            step: 0,
-            light: 0,
-            is_stopped: false,
-            load: DevLoad::Light,
             stores,
             times: [SimSpan::ZERO; TIMES],
             timed: 0,
@@ -290,107 +259,27 @@ impl RootPort {
                 media.load_at(SimTime::from_ps(now.as_ps().saturating_sub(self.path.one_way().as_ps())))
             }
         };
-        self.profile(load);
+        self.hinter.heard(load);
         self.send_on(now);
         self.flush(now);
     }
 
-    /// Follows the load of the device.
-    fn profile(&mut self, load: DevLoad) {
-        self.load = load;
-        match load {
-            DevLoad::Light => {
-                if self.is_stopped {
-                    (self.is_stopped, self.step) = (false, 0);
-                }
-                self.light += 1;
-                if self.light >= LIGHT_ANSWERS {
-                    (self.light, self.step) = (0, (self.step + 1).min(STEPS.len() - 1));
-                }
-            }
-            DevLoad::Optimal => self.light = 0,
-            DevLoad::Moderate => (self.light, self.step) = (0, self.step.saturating_sub(1)),
-            DevLoad::Severe => (self.light, self.is_stopped) = (0, true),
-        }
-    }
-
-    /// Hints at the window of a load, as far as it was not hinted at before.
+    /// Hints at the window of a load.
     fn hint(&mut self, now: SimTime, line: u64) {
-        let is_bounded = !matches!(self.read_ahead, ReadAhead::None | ReadAhead::Naive | ReadAhead::Largest);
-        if self.read_ahead == ReadAhead::None || is_bounded && self.is_stopped {
-            return;
-        }
-        if self.is_covered(line) {
-            return;
-        }
-        let (first, end) = self.window(line);
-        let (first, end) = (first / UNIT * UNIT, end.next_multiple_of(UNIT));
-        let mut unit = first;
-        // Runs of units that no hint of the ring has.
-        while unit < end {
-            if self.is_covered(unit) {
-                unit += UNIT;
-                continue;
-            }
-            let begin = unit;
-            while unit < end && !self.is_covered(unit) {
-                unit += UNIT;
-            }
-            self.send_hint(now, begin, unit);
-        }
-    }
-
-    fn is_covered(&self, line: u64) -> bool {
-        self.ring.iter().any(|&(first, end)| (first..end).contains(&line))
-    }
-
-    fn send_hint(&mut self, now: SimTime, first: u64, end: u64) {
-        if self.ring.len() == QUEUE {
-            self.ring.pop_front();
-        }
-        self.ring.push_back((first, end));
-        self.counters.hints += 1;
-        self.counters.hinted_lines += end - first;
         let at = now + self.path.one_way();
-        if let Far::Media(media) = self.memory.device_mut() {
-            media.hint(at, first, end - first);
-        }
-    }
-
-    /// Lines that are worth reading for a load, first and end.
-    fn window(&self, line: u64) -> (u64, u64) {
-        let half = STEPS[self.step];
-        let (back, forward) = (line.saturating_sub(2 * half), line + 2 * half);
-        let prior = |from: u64, to: u64| self.under_way.iter().filter(|&&at| (from..to).contains(&at)).count();
-        let future = |from: u64, to: u64| {
-            let loads = self.queue.iter().chain(&self.waiting).filter(|asked| !asked.is_store);
-            loads.filter(|asked| (from..to).contains(&asked.line)).count()
-        };
-        match self.read_ahead {
-            ReadAhead::None | ReadAhead::Naive => (line, line + 1),
-            ReadAhead::Dynamic => (line, forward),
-            ReadAhead::Largest => (line, line + 2 * STEPS[STEPS.len() - 1]),
-            ReadAhead::Window => {
-                let up = prior(back, line) + future(line + 1, forward + 1);
-                let down = prior(line + 1, forward + 1) + future(back, line);
-                match up.cmp(&down) {
-                    std::cmp::Ordering::Greater => (line, forward),
-                    std::cmp::Ordering::Less => ((line + 1).saturating_sub(2 * half), line + 1),
-                    std::cmp::Ordering::Equal => (line.saturating_sub(half), line + half),
-                }
+        let Self { hinter, memory, under_way, queue, waiting, counters, .. } = self;
+        hinter.hint(line, &Queues { under_way, queue, waiting }, |first, end| {
+            counters.hints += 1;
+            counters.hinted_lines += end - first;
+            if let Far::Media(media) = memory.device_mut() {
+                media.hint(at, first, end - first);
             }
-            ReadAhead::Literal => {
-                let (start, end) = (line.saturating_sub(half), line + half);
-                let up = prior(start, end) as u64;
-                let down = future(start, end) as u64;
-                ((start + up).min(line), end.saturating_sub(down).max(line + 1))
-            }
-        }
+        });
     }
 
     /// Whether stores are kept back: the device is busy, or its answers are late.
     fn is_slow(&self, now: SimTime) -> bool {
-        if self.load >= DevLoad::Moderate {
+        if self.hinter.load() >= DevLoad::Moderate {
             return true;
         }
         let Some(&oldest) = self.sent_stores.front() else { return false };
@@ -401,7 +290,7 @@ impl RootPort {
 
     /// Writes what was kept back, when the device has recovered.
     fn flush(&mut self, now: SimTime) {
-        if self.load > DevLoad::Optimal || self.queue.len() >= QUEUE / 2 {
+        if self.hinter.load() > DevLoad::Optimal || self.queue.len() >= QUEUE / 2 {
             return;
         }
         if let Some(line) = self.stores.as_mut().and_then(StoreStack::pop) {

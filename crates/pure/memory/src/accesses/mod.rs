@@ -3,6 +3,7 @@
 mod apex_map;
 mod btree;
 mod graph;
+mod journal;
 mod kernels;
 mod mix;
 mod regular;
@@ -12,6 +13,7 @@ mod walks;
 pub use apex_map::ApexMap;
 pub use btree::{BPlusTree, BPlusTreeConfig, TreeLookups};
 pub use graph::{Graph, GraphRegions, Rmat};
+pub use journal::{Commit, Journal, JournalConfig};
 pub use kernels::{Components, ShortestPaths, Triangles};
 pub use mix::{Mix, MixConfig};
 pub use regular::{Chase, Placed, Strides, StridesConfig};

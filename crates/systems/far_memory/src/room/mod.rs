@@ -1,10 +1,13 @@
 //! The systems of the memory machine, for the table of systems.
 
 mod ahead_section;
+mod combine_section;
 mod cxl_ssd;
 mod designs;
 mod expand;
 mod ginkgo;
+mod journal_section;
+mod link_section;
 mod plain;
 mod result;
 mod section;

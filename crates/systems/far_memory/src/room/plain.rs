@@ -7,7 +7,7 @@ use crate::design::Design;
 use crate::trace::Trace;
 use flashyard_describe::{
     Carried, DesignInfo, Files, Measured, Observer, Room, Run, Scenario, ScenarioError, Section, Unknown, carried,
-    fio_report,
+    fio_report, is_in,
 };
 use flashyard_report::Equipment;
 use flashyard_units::{Named, SimSpan};
@@ -53,6 +53,11 @@ impl Room for MemoryRoom {
         Design::by_name(design).is_none_or(|design| section::reads(design, key))
     }
 
+    /// The section has the parts of eleven designs, and scenarios name some of them.
+    fn offers(&self, key: &str) -> bool {
+        is_in(key, "memory")
+    }
+
     fn is_equipment(&self, section: &str, key: &str) -> bool {
         section == "memory" && !matches!(key, "program" | "trace" | "accesses" | "warm_accesses")
     }
@@ -64,7 +69,7 @@ impl Room for MemoryRoom {
     }
 
     fn carries(&self) -> &'static [Carried] {
-        carried! { "../../../scenarios": "memory": "scenario.toml"; }
+        carried! { "../../../scenarios": "memory": "scenario.toml"; "memory-combined": "scenario.toml"; }
     }
 
     fn run(&self) -> Option<Run> {

@@ -1,6 +1,9 @@
 //! The `[memory]` section of scenarios: processor, memories, device, programs by name.
 
 use super::ahead_section::{AheadSection, InPlaceSection, KernelSection, RegularSection};
+use super::combine_section::CombineSection;
+use super::journal_section::JournalSection;
+use super::link_section::{DramSection, PathSection};
 use crate::design::{Design, Parts};
 use crate::program::Program;
 use flashyard_cache::PolicyKind;
@@ -8,8 +11,8 @@ use flashyard_describe::{Choice, Purpose, Rate, Scenario, ScenarioError, Section
 use flashyard_flash::Geometry;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    AnnotationRules, BPlusTreeConfig, Determinism, DramConfig, EndpointConfig, FlashConfig, LevelConfig, MachineConfig,
-    MediumConfig, Mix, MixConfig, PAGE_BYTES, PathConfig, Rmat, StreamKernel,
+    AnnotationRules, BPlusTreeConfig, Determinism, EndpointConfig, FlashConfig, LevelConfig, MachineConfig,
+    MediumConfig, Mix, MixConfig, PAGE_BYTES, Rmat, StreamKernel,
 };
 use flashyard_units::{Hertz, Named};
 use schemars::JsonSchema;
@@ -73,6 +76,9 @@ pub(crate) struct MemorySection {
     /// Lines that are fetched ahead, in designs that do.
     #[serde(default)]
     ahead: Option<AheadSection>,
+    /// Mechanisms of other designs that flash over CXL has besides its own.
+    #[serde(default)]
+    combine: Option<CombineSection>,
     /// Annotations that the processor makes.
     #[serde(default)]
     annotations: AnnotationsSection,
@@ -94,6 +100,9 @@ pub(crate) struct MemorySection {
     /// Look-ups in a B+-tree that is built before.
     #[serde(default)]
     btree: BTreeMap<String, TreeSection>,
+    /// Transactions that are written ahead.
+    #[serde(default)]
+    journal: BTreeMap<String, JournalSection>,
     /// Kernels over a generated graph, at a pace.
     #[serde(default)]
     kernel: BTreeMap<String, KernelSection>,
@@ -152,54 +161,6 @@ struct LevelSection {
     /// Whether all cores share it.
     #[serde(default)]
     shared: bool,
-}
-
-/// DRAM.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct DramSection {
-    /// Channels.
-    #[schemars(range(min = 1, max = 1024))]
-    channels: u32,
-    /// Banks of a channel, over all ranks.
-    #[schemars(range(min = 1, max = 4096))]
-    banks: u32,
-    /// Size of an open row.
-    #[schemars(extend("x-minimum" = "64 B", "x-maximum" = "1 MiB"))]
-    row: Size,
-    /// tRP.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    precharge: Time,
-    /// tRCD.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    activate: Time,
-    /// tCAS.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    column: Time,
-    /// A line on the bus of a channel.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    burst: Time,
-    /// Controller and wires, both ways.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    controller: Time,
-}
-
-/// A path to an endpoint.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct PathSection {
-    /// Rate of the endpoint's link on the wire, each direction.
-    #[schemars(extend("x-minimum" = "1 MB/s", "x-maximum" = "10000 GB/s"))]
-    link_rate: Rate,
-    /// Root port, endpoint port and wires, one way.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    port: Time,
-    /// Switches on the way.
-    #[schemars(range(min = 0, max = 64))]
-    switches: u32,
-    /// A switch, one way.
-    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
-    switch: Time,
 }
 
 /// The device with flash.
@@ -445,28 +406,6 @@ impl ProcessorSection {
     }
 }
 
-impl DramSection {
-    fn config(&self) -> DramConfig {
-        DramConfig {
-            channels: self.channels,
-            banks: self.banks,
-            row_bytes: self.row.0.get() as u32,
-            precharge: self.precharge.0,
-            activate: self.activate.0,
-            column: self.column.0,
-            burst: self.burst.0,
-            controller: self.controller.0,
-        }
-    }
-}
-
-impl PathSection {
-    fn config(&self) -> PathConfig {
-        let Self { link_rate, port, switches, switch } = self;
-        PathConfig { link_rate: link_rate.0, port: port.0, switches: *switches, switch: switch.0 }
-    }
-}
-
 impl FlashSection {
     fn config(&self, seed: u64) -> FlashConfig {
         FlashConfig {
@@ -552,6 +491,7 @@ impl MemorySection {
             },
             device_from: 0,
             ahead: self.ahead.as_ref().map(AheadSection::parts),
+            combine: self.combine.as_ref().map(|combine| combine.combine(&endpoint.dram, seed)).unwrap_or_default(),
         })
     }
 
@@ -572,7 +512,7 @@ impl MemorySection {
     pub(super) fn programs(&self) -> Vec<&str> {
         let (mix, apex, stream) = (self.mix.keys(), self.apex_map.keys(), self.stream.keys());
         let walks = self.bfs.keys().chain(self.pagerank.keys()).chain(self.btree.keys());
-        let paced = self.kernel.keys().chain(self.regular.keys());
+        let paced = self.kernel.keys().chain(self.regular.keys()).chain(self.journal.keys());
         mix.chain(apex).chain(stream).chain(walks).chain(paced).map(String::as_str).collect()
     }
 
@@ -607,8 +547,10 @@ impl MemorySection {
             kernel.or_else(|| self.regular.get(name).map(RegularSection::program))
         };
         let known = || flashyard_describe::Unknown::new("program", name, self.programs().into_iter()).to_string();
+        let journal = || self.journal.get(name).map(JournalSection::program);
         mix.or_else(apex)
             .or_else(stream)
+            .or_else(journal)
             .or_else(walk)
             .or_else(paced)
             .ok_or_else(|| ScenarioError::value("memory.program", known()))
@@ -649,7 +591,11 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
         || of("memory.endpoint.guard")
         || of("memory.endpoint.unannounced_part")
     {
-        return design == Design::CxlAssd;
+        return design == Design::CxlAssd || design.combines();
+    }
+    if of("memory.combine") {
+        // A design that annotates already ignores that it might.
+        return design.combines() && !(design == Design::CxlAssd && of("memory.combine.annotations"));
     }
     if of("memory.endpoint") || of("memory.flash") {
         return design.has_flash();

@@ -18,6 +18,7 @@
 mod filter;
 mod index;
 mod learned;
+mod mapped;
 mod pages;
 mod record;
 mod replay;
@@ -29,6 +30,7 @@ mod touched;
 pub use filter::{Filter, FilterLevel};
 pub use index::{DirectIndex, Granules, Index, Mapping, RankIndex, SetIndex};
 pub use learned::{LearnedIndex, PlaceBy};
+pub use mapped::{MappedCache, Metadata};
 pub use pages::HUGE_PAGE_BLOCKS;
 pub use record::{HEADER_BYTES, Record, SEGMENT_BYTES};
 pub use replay::{ReplayConfig, Replayed, TierKind, TieredFigures, replay};

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::HintFill;
-use crate::ReadAhead::{Dynamic, Literal, Naive, None as NoHints, Window};
 use flashyard_cxl::{Transaction, wire_bytes};
 use flashyard_flash::Geometry;
+use flashyard_memory::ReadAhead::{Dynamic, Literal, Naive, None as NoHints, Window};
 use flashyard_memory::{FlashConfig, MediumConfig};
 use flashyard_units::ByteRate;
 

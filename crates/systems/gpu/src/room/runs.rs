@@ -1,9 +1,10 @@
 //! The runs of the study: a kernel on a GPU with one memory beyond its own.
 
 use super::section::{GpuScenario, Media};
-use crate::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures, HintFill, Kernel, ReadAhead};
+use crate::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures, HintFill, Kernel};
 use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, ScenarioError};
+use flashyard_memory::ReadAhead;
 use flashyard_report::text_table;
 use flashyard_units::Named;
 use serde::{Deserialize, Serialize};

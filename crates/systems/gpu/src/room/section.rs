@@ -1,9 +1,9 @@
 //! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
 
-use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, HintFill, Kernel, ReadAhead};
+use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, HintFill, Kernel};
 use flashyard_describe::{Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown};
 use flashyard_flash::Geometry;
-use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig};
+use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig, ReadAhead};
 use flashyard_units::{Bytes, Hertz, Named, SimSpan};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,0 +1,220 @@
+//! An endpoint request by request, with the laws that hold over any sequence of them.
+
+use super::*;
+use crate::lent::LentConfig;
+use crate::path::PathConfig;
+use flashyard_cxl::Annotation;
+use flashyard_units::ByteRate;
+use proptest::prelude::*;
+
+fn config(reads_annotations: bool) -> EndpointConfig {
+    EndpointConfig {
+        controller: SimSpan::from_ns(10),
+        dram: DramConfig {
+            channels: 1,
+            banks: 8,
+            row_bytes: 2048,
+            precharge: SimSpan::from_ns(9),
+            activate: SimSpan::from_ns(9),
+            column: SimSpan::from_ns(9),
+            burst: SimSpan::from_ns(3),
+            controller: SimSpan::from_ns(5),
+        },
+        cache_pages: 32,
+        policy: PolicyKind::Lru,
+        caches_loads: true,
+        reads_annotations,
+        unannounced_part: 4,
+        prefetch_pages: 2,
+        guard: SimSpan::from_us(30),
+        medium: MediumConfig::InPlace {
+            pages: 1000,
+            units: 4,
+            read: SimSpan::from_us(3),
+            write: SimSpan::from_us(100),
+        },
+    }
+}
+
+fn access(operation: Transaction, page: u64, annotation: Annotation) -> MemoryAccess {
+    MemoryAccess { annotation, ..MemoryAccess::lines(operation, page * PAGE_BYTES, 1) }
+}
+
+/// Metadata of which one page in three needs a read.
+struct EveryThird;
+
+impl LookUp for EveryThird {
+    fn reads(&mut self, page: u32, missed: &mut dyn FnMut(u32)) {
+        if page.is_multiple_of(3) {
+            missed(page / 16);
+        }
+    }
+}
+
+fn lent() -> LentConfig {
+    LentConfig {
+        lenders: 2,
+        segments: 1,
+        path: PathConfig {
+            link_rate: ByteRate::from_mb(16_000),
+            port: SimSpan::from_ns(100),
+            switches: 0,
+            switch: SimSpan::ZERO,
+        },
+        dram: config(false).dram,
+        idle: SimSpan::from_us(300),
+        busy: SimSpan::from_us(100),
+        returns_after: 4,
+        seed: 1,
+    }
+}
+
+#[test]
+fn a_page_that_left_for_a_lender_is_loaded_over_the_fabric_and_one_that_is_stored_to_comes_back() {
+    let lent = Lent::new(LentConfig { idle: SimSpan::from_ms(1_000_000), ..lent() }).expect("it is possible");
+    let mut endpoint = Endpoint::new(config(false)).expect("it is possible").borrowing(lent);
+    for page in 0..33 {
+        endpoint.serve(AT(page * 10_000), &access(Transaction::Load, page, Annotation::default()));
+    }
+    let load = endpoint.serve(AT(400_000), &access(Transaction::Load, 0, Annotation::default()));
+    assert!(!load.from_medium && load.at < AT(400_400), "{:?}", load.at);
+    endpoint.serve(AT(410_000), &access(Transaction::Store, 0, Annotation::default()));
+    assert!(endpoint.slot_of(0).is_some());
+    let counters = endpoint.lent().expect("it borrows").counters();
+    assert_eq!((counters.hits, counters.returned, counters.taken), (2, 1, 2), "page 1 left for page 0");
+    // The page itself is written when it leaves: its lender has no changed one.
+    assert_eq!(endpoint.counters().written_back, 0);
+    for page in 100..132 {
+        endpoint.serve(AT(500_000 + page * 10_000), &access(Transaction::Load, page, Annotation::default()));
+    }
+    assert_eq!(endpoint.counters().written_back, 1);
+}
+
+#[test]
+fn a_look_up_pays_for_its_metadata_before_its_page_is_found() {
+    let of = |look_up| {
+        let made = |pages, _| Ok(PageCache { look_up, ..PageCache::of_policy(PolicyKind::Lru, pages) });
+        let mut endpoint = Endpoint::with_pages(config(false), made).expect("it is possible");
+        endpoint.warm(3 * PAGE_BYTES, false);
+        endpoint.serve(AT(0), &access(Transaction::Load, 3, Annotation::default())).at
+    };
+    let (known, read) = (of(None), of(Some(Box::new(EveryThird) as Box<dyn LookUp + Send>)));
+    // Row closed: activate, column, burst, controller.
+    assert_eq!(read.since(known), SimSpan::from_ns(26));
+}
+
+const KEPT: Annotation = Annotation { deterministic: false, buffering: Buffering::Bufferable };
+const NOT_BUFFERED: Annotation = Annotation { deterministic: false, buffering: Buffering::NotBufferable };
+const AT: fn(u64) -> SimTime = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
+
+#[test]
+fn a_miss_waits_for_the_medium_and_a_hit_does_not() {
+    let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
+    let load = access(Transaction::Load, 7, Annotation::default());
+    assert_eq!(endpoint.serve(AT(0), &load), Served { at: AT(10 + 3000), from_medium: true });
+    // Row closed: activate, column, burst, controller.
+    assert_eq!(endpoint.serve(AT(5000), &load), Served { at: AT(5000 + 10 + 26), from_medium: false });
+    let counters = *endpoint.counters();
+    assert_eq!((counters.requests, counters.hits, counters.prefetched), (2, 1, 0));
+}
+
+#[test]
+fn a_line_that_is_there_waits_for_no_line_that_is_not() {
+    let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
+    let load = |page| access(Transaction::Load, page, Annotation::default());
+    endpoint.serve(AT(0), &load(1));
+    // Page 2 is on its way until 8 us, and a second load of it waits for that.
+    endpoint.serve(AT(5000), &load(2));
+    let waits = endpoint.serve(AT(5100), &load(2));
+    assert_eq!(
+        waits,
+        Served { at: AT(5010 + 3000 + 17 + 18), from_medium: true },
+        "the page, then a row that is not open"
+    );
+    let there = endpoint.serve(AT(5200), &load(1));
+    assert_eq!(there, Served { at: AT(5200 + 10 + 26), from_medium: false });
+}
+
+#[test]
+fn loads_pass_internal_dram_that_does_not_cache_them() {
+    let mut endpoint = Endpoint::new(EndpointConfig { caches_loads: false, ..config(true) }).expect("it is possible");
+    for (at, page, annotation, hit) in
+        [(0, 7, Annotation::default(), false), (5000, 7, KEPT, false), (10_000, 7, KEPT, true)]
+    {
+        let served = endpoint.serve(AT(at), &access(Transaction::Load, page, annotation));
+        assert_eq!(served.from_medium, !hit, "at {at}");
+    }
+}
+
+#[test]
+fn a_bufferable_miss_of_a_walk_brings_the_pages_after_it() {
+    let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+    for (us, page) in [(0, 7), (10, 20), (20, 500)] {
+        assert!(endpoint.serve(AT(1000 * us), &access(Transaction::Load, page, KEPT)).from_medium);
+    }
+    assert_eq!(endpoint.counters().prefetched, 0, "they are no walk");
+    endpoint.serve(AT(30_000), &access(Transaction::Load, 8, KEPT));
+    let served = endpoint.serve(AT(40_000), &access(Transaction::Load, 10, KEPT));
+    assert_eq!((served.from_medium, endpoint.counters().prefetched), (false, 2));
+}
+
+#[test]
+fn a_store_that_is_not_bufferable_ends_on_the_medium() {
+    let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+    let served = endpoint.serve(AT(0), &access(Transaction::Store, 7, NOT_BUFFERED));
+    assert_eq!(served.at, AT(10 + 3000 + 100_000));
+    let buffered = endpoint.serve(AT(200_000), &access(Transaction::Store, 8, KEPT));
+    assert!(buffered.at < AT(200_100));
+    // Only the page that was buffered is left to be flushed: its fetch occupies its unit first.
+    assert_eq!(endpoint.flush(AT(300_000)), AT(400_000));
+    assert_eq!(endpoint.flush(AT(500_000)), AT(500_000), "nothing is changed any more");
+}
+
+#[test]
+fn a_record_of_a_journal_persists_in_one_program_and_a_global_flush_takes_all_changed_pages() {
+    let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+    // Twenty changed pages, and the page of the journal, on four units of 100 us a page.
+    for page in (0..20).chain([40]) {
+        endpoint.warm(page * PAGE_BYTES, true);
+    }
+    let record = endpoint.serve(AT(0), &access(Transaction::Store, 40, NOT_BUFFERED));
+    assert_eq!(record.at, AT(10 + 100_000));
+    assert_eq!(endpoint.flush(AT(200_000)), AT(200_000 + 20 / 4 * 100_000), "the journal's page is clean");
+    assert_eq!(endpoint.flush(AT(1_000_000)), AT(1_000_000), "nothing is changed any more");
+}
+
+#[test]
+fn sizes_that_are_no_endpoint_are_refused() {
+    assert!(Endpoint::new(EndpointConfig { cache_pages: 3, ..config(true) }).is_err());
+    assert!(Endpoint::new(EndpointConfig { unannounced_part: 1, ..config(true) }).is_err());
+}
+
+proptest! {
+    #[test]
+    fn the_time_of_all_requests_is_that_of_their_parts(
+        reads_annotations: bool, borrows: bool, looks_up: bool,
+        requests in prop::collection::vec((0_u64..3_000, 0_u64..80, any::<bool>(), 0_u16..8), 1..300),
+    ) {
+        let mut endpoint = Endpoint::with_pages(config(reads_annotations), |pages, _| {
+            let look_up = looks_up.then(|| Box::new(EveryThird) as Box<dyn LookUp + Send>);
+            Ok(PageCache { look_up, ..PageCache::of_policy(PolicyKind::Lru, pages) })
+        })
+        .expect("it is possible");
+        if borrows {
+            endpoint = endpoint.borrowing(Lent::new(lent()).expect("it is possible"));
+        }
+        let (mut now, mut whole) = (SimTime::ZERO, SimSpan::ZERO);
+        for (gap, page, store, bits) in requests {
+            now += SimSpan::from_ns(gap);
+            let operation = if store { Transaction::Store } else { Transaction::Load };
+            let annotation = Annotation::of_bits(bits).unwrap_or_default();
+            let served = endpoint.serve(now, &access(operation, page, annotation));
+            whole += served.at.since(now);
+            if let Some(lent) = &endpoint.lent {
+                prop_assert!((0..80).all(|page| !lent.holds(page) || endpoint.slot_of(page).is_none()));
+            }
+        }
+        let counters = endpoint.counters();
+        prop_assert_eq!(counters.controller + counters.dram + counters.medium, whole);
+    }
+}
