@@ -157,7 +157,7 @@ impl NamedRun for CvssRun {
 
 /// Figures of a drive that did one operation.
 fn once(seconds: f64) -> CvssFigures {
-    let timing = Timing { operation_mean_us: 1e6 * seconds, ..Timing::default() };
+    let timing = Timing { operation_mean_us: 1e6 * seconds, requests_per_second: 1.0 / seconds, ..Timing::default() };
     CvssFigures { samples: vec![CvssSample { timing, ..CvssSample::default() }], ..CvssFigures::default() }
 }
 
