@@ -15,7 +15,7 @@ use std::process::Command;
 pub const REQUIRE: &str = "FLASHYARD_REQUIRE";
 
 /// Needs of tests. A word of [`REQUIRE`] is one of these, or `all`.
-pub const NEEDS: [&str; 14] = [
+pub const NEEDS: [&str; 15] = [
     "cp",
     "diff",
     "fio",
@@ -30,6 +30,7 @@ pub const NEEDS: [&str; 14] = [
     "sqlite3",
     "traces",
     "tshark",
+    "valgrind",
 ];
 
 /// Whether `program` is on the `PATH`. If not, the test that asks is skipped: `unchecked` says what stays unchecked
