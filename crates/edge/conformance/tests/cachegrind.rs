@@ -83,7 +83,9 @@ fn our_caches_and_cachegrind_count_alike() {
     let lines = BufReader::new(lackey.stderr.take().expect("it is piped")).lines();
     for line in lines.map(|line| line.expect("it is text")) {
         // " L 1ffeffe7e,8" and "I  0023C790,2"; what else valgrind says begins with "==".
-        let Some((kind, place)) = line.trim_start().split_once(' ').filter(|_| !line.starts_with('=')) else { continue };
+        let Some((kind, place)) = line.trim_start().split_once(' ').filter(|_| !line.starts_with('=')) else {
+            continue;
+        };
         let Some((address, bytes)) = place.trim().split_once(',') else { continue };
         let address = u64::from_str_radix(address, 16).expect("an address");
         // Cachegrind takes no more than a line of an access.

@@ -5,7 +5,7 @@
 //! retries that worn superblocks cost reads; a log-structured file system that tells the drive late what is dead, and which
 //! shrinks online by remapping; the manager between them; files in place, and other rules of discards, as controls.
 //! The path of one write: a program (fio, filebench, or a store with YCSB's or Twitter's clients) writes to a file of CVFS or of a file system
-//! in place ([`Mounted`](mounted)), which says where the data lies; the drive's own translation layer writes it. When superblocks have been
+//! in place, which says where the data lies; the drive's own translation layer writes it. When superblocks have been
 //! retired, the manager asks the file system for their capacity.
 //! Stretches of a life are timed, on 64 dies without a write buffer; the rest goes by without time.
 //! What it does not model: a crash.

@@ -139,14 +139,14 @@ impl Mounted {
                     let kept = usage.blocks - usage.capacity as u32;
                     return Err(CvssError::Load { load: pages, drive: usage.blocks, kept });
                 }
-                MountedFiles::Log(CvfsFiles::new(fs, width))
+                MountedFiles::Log(Box::new(CvfsFiles::new(fs, width)))
             }
             Placement::InPlace => {
                 if pages > LOGICAL_PAGES {
                     return Err(CvssError::Load { load: pages, drive: LOGICAL_PAGES, kept: 0 });
                 }
                 let config = InPlaceConfig { discards: true, dirty_pages_max: caching.dirty };
-                MountedFiles::InPlace(InPlaceFiles::new(drive, config))
+                MountedFiles::InPlace(Box::new(InPlaceFiles::new(drive, config)))
             }
         };
         let over_provisioning = f64::from(RAW_PAGES) / f64::from(LOGICAL_PAGES) - 1.0;

@@ -48,8 +48,8 @@ impl Named for DiscardRule {
 
 /// Files of programs.
 pub(super) enum MountedFiles {
-    Log(CvfsFiles<TimedDrive>),
-    InPlace(InPlaceFiles<TimedDrive>),
+    Log(Box<CvfsFiles<TimedDrive>>),
+    InPlace(Box<InPlaceFiles<TimedDrive>>),
 }
 
 impl MountedFiles {
