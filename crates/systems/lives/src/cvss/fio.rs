@@ -19,6 +19,7 @@ use super::host::{HostConfig, PageCache};
 use super::mounted::{Below, Caching, Discarding, LOOK_PAGES, Mounted, ROUND, SMALLER, Work};
 use super::passes::{Passes, Request};
 use super::stop::Stop;
+use super::stretches::Stretches;
 use flashyard_applications::Files;
 use flashyard_cvfs::BLOCK_BYTES;
 use flashyard_units::SimSpan;
@@ -114,92 +115,7 @@ impl FioLife {
     ///
     /// Errors: a file system that refuses what it must not, a load of which the page cache lets nothing through.
     pub fn live(&mut self, observer: &mut dyn FnMut(u64) -> bool) -> Result<CvssFigures, CvssError> {
-        let mut death = None;
-        let mut done = self.lay_out();
-        loop {
-            match done {
-                Ok(()) => {}
-                Err(Stop::Death(cause)) => death = Some(cause),
-                Err(Stop::Error(error)) => return Err(error),
-            }
-            if death.is_some() || !observer(self.mounted.written()) {
-                return Ok(self.mounted.figures(death));
-            }
-            done = self.measure().and_then(|()| self.go_on());
-        }
-    }
-
-    fn lay_out(&mut self) -> Result<(), Stop> {
-        let created = self.mounted.files.create(FILE);
-        created.map_err(|error| self.mounted.stop(error))?;
-        for unit in 0..self.config.load.pages / UNIT_PAGES {
-            self.write_back(unit)?;
-        }
-        self.mounted.files.sync()
-    }
-
-    /// A timed stretch, and a sample of it.
-    fn measure(&mut self) -> Result<(), Stop> {
-        let begin = self.mounted.begin_run();
-        let request_ns = (self.config.host.request_us * 1000.0) as u64;
-        let (mut now, mut passed) = (begin, begin);
-        let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
-        while now < begin + self.config.load.run.as_ns() {
-            self.mounted.drive_mut().set_now_ns(now);
-            match self.next_request() {
-                Request::Read(unit) => {
-                    if !self.cache.read(unit) {
-                        self.read(unit)?;
-                    }
-                }
-                Request::Write(unit) => {
-                    work.written_bytes += UNIT_BYTES as u64;
-                    if let Some(oldest) = self.cache.write(unit) {
-                        self.write_back(oldest)?;
-                    }
-                }
-            }
-            let next = self.mounted.drive().now_ns() + request_ns;
-            work.operations += 1;
-            work.times.record(SimSpan::from_ns(next - now));
-            now = next;
-            if now >= passed + LOOK_NS {
-                self.mounted.run_passes(now - passed)?;
-                passed = now;
-            }
-        }
-        self.mounted.end_run(&work);
-        Ok(())
-    }
-
-    /// Requests without time, until the next stretch.
-    fn go_on(&mut self) -> Result<(), Stop> {
-        let until = self.mounted.written() + self.config.load.every_pages;
-        let (mut next_look, mut absorbed, mut before) = (0, 0, 0);
-        while self.mounted.written() < until {
-            absorbed = if self.mounted.written() == before { absorbed + 1 } else { 0 };
-            before = self.mounted.written();
-            if absorbed > ABSORBED_MOST {
-                return Err(Stop::Error(CvssError::Absorbed));
-            }
-            match self.next_request() {
-                Request::Read(unit) => {
-                    if !self.cache.read(unit) {
-                        self.read_some(unit)?;
-                    }
-                }
-                Request::Write(unit) => {
-                    if let Some(oldest) = self.cache.write(unit) {
-                        self.write_back(oldest)?;
-                    }
-                }
-            }
-            if self.mounted.written() >= next_look {
-                next_look = self.mounted.written() + LOOK_PAGES;
-                self.mounted.let_pass()?;
-            }
-        }
-        Ok(())
+        self.live_on(observer)
     }
 
     fn next_request(&mut self) -> Request {
@@ -233,6 +149,83 @@ impl FioLife {
         let written = mounted.files.write(FILE, offset(unit), bytes);
         written.map_err(|error| mounted.stop(error))?;
         mounted.after_writes().map(drop)
+    }
+}
+
+impl Stretches for FioLife {
+    fn mounted(&self) -> &Mounted {
+        &self.mounted
+    }
+
+    fn begin(&mut self) -> Result<(), Stop> {
+        let created = self.mounted.files.create(FILE);
+        created.map_err(|error| self.mounted.stop(error))?;
+        for unit in 0..self.config.load.pages / UNIT_PAGES {
+            self.write_back(unit)?;
+        }
+        self.mounted.files.sync()
+    }
+
+    fn measure(&mut self) -> Result<(), Stop> {
+        let begin = self.mounted.begin_run();
+        let request_ns = (self.config.host.request_us * 1000.0) as u64;
+        let (mut now, mut passed) = (begin, begin);
+        let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
+        while now < begin + self.config.load.run.as_ns() {
+            self.mounted.drive_mut().set_now_ns(now);
+            match self.next_request() {
+                Request::Read(unit) => {
+                    if !self.cache.read(unit) {
+                        self.read(unit)?;
+                    }
+                }
+                Request::Write(unit) => {
+                    work.written_bytes += UNIT_BYTES as u64;
+                    if let Some(oldest) = self.cache.write(unit) {
+                        self.write_back(oldest)?;
+                    }
+                }
+            }
+            let next = self.mounted.drive().now_ns() + request_ns;
+            work.operations += 1;
+            work.times.record(SimSpan::from_ns(next - now));
+            now = next;
+            if now >= passed + LOOK_NS {
+                self.mounted.run_passes(now - passed)?;
+                passed = now;
+            }
+        }
+        self.mounted.end_run(&work);
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<(), Stop> {
+        let until = self.mounted.written() + self.config.load.every_pages;
+        let (mut next_look, mut absorbed, mut before) = (0, 0, 0);
+        while self.mounted.written() < until {
+            absorbed = if self.mounted.written() == before { absorbed + 1 } else { 0 };
+            before = self.mounted.written();
+            if absorbed > ABSORBED_MOST {
+                return Err(Stop::Error(CvssError::Absorbed));
+            }
+            match self.next_request() {
+                Request::Read(unit) => {
+                    if !self.cache.read(unit) {
+                        self.read_some(unit)?;
+                    }
+                }
+                Request::Write(unit) => {
+                    if let Some(oldest) = self.cache.write(unit) {
+                        self.write_back(oldest)?;
+                    }
+                }
+            }
+            if self.mounted.written() >= next_look {
+                next_look = self.mounted.written() + LOOK_PAGES;
+                self.mounted.let_pass()?;
+            }
+        }
+        Ok(())
     }
 }
 

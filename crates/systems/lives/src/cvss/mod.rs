@@ -35,6 +35,7 @@ mod read_hot;
 mod shrinking;
 mod stop;
 mod store;
+mod stretches;
 mod times;
 
 pub use closed::{ideal_focusing_bytes, retries_allowed};

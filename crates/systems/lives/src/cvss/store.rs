@@ -17,6 +17,7 @@ use super::figures::CvssFigures;
 use super::host::HostConfig;
 use super::mounted::{Below, Caching, Discarding, LOOK_PAGES, Mounted, SMALLER, Work};
 use super::stop::Stop;
+use super::stretches::Stretches;
 use flashyard_applications::lsm::{Clients, Lsm, LsmConfig, LsmError, Mix, Request};
 use flashyard_cvfs::BLOCK_BYTES;
 use flashyard_units::SimSpan;
@@ -107,82 +108,7 @@ impl StoreLife {
     ///
     /// Errors: a file system that refuses what it must not, a store that does not find its records.
     pub fn live(&mut self, observer: &mut dyn FnMut(u64) -> bool) -> Result<CvssFigures, CvssError> {
-        let mut death = None;
-        let mut done = self.fill();
-        loop {
-            match done {
-                Ok(()) => {}
-                Err(Stop::Death(cause)) => death = Some(cause),
-                Err(Stop::Error(error)) => return Err(error),
-            }
-            if death.is_some() || !observer(self.mounted.written()) {
-                return Ok(self.mounted.figures(death));
-            }
-            done = self.measure().and_then(|()| self.go_on());
-        }
-    }
-
-    fn fill(&mut self) -> Result<(), Stop> {
-        let mut next_look = 0;
-        for number in 0..self.keys {
-            let key = self.clients.key(number);
-            self.put(key)?;
-            self.let_pass(&mut next_look)?;
-        }
-        Ok(())
-    }
-
-    /// A timed stretch, and a sample of it.
-    fn measure(&mut self) -> Result<(), Stop> {
-        let begin = self.mounted.begin_run();
-        let request_ns = (self.config.host.request_us * 1000.0) as u64;
-        let (mut now, mut passed) = (begin, begin);
-        let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
-        while now < begin + self.config.load.run.as_ns() {
-            self.mounted.drive_mut().set_now_ns(now);
-            self.mounted.drive_mut().go_on();
-            let (reads, writes) = match self.clients.next_request() {
-                Request::Get(key) => (Some(key), None),
-                Request::Put(key) => (None, Some(key)),
-                Request::Change(key) => (Some(key), Some(key)),
-            };
-            if let Some(key) = reads {
-                self.get(key)?;
-            }
-            if let Some(key) = writes {
-                self.put(key)?;
-                self.mounted.drive_mut().wait_for_jobs(JOBS_MAX);
-                work.written_bytes += u64::from(self.config.load.record_bytes);
-            }
-            let next = self.mounted.drive().now_ns() + request_ns;
-            work.operations += 1;
-            work.times.record(SimSpan::from_ns(next - now));
-            now = next;
-            if now >= passed + LOOK_NS {
-                self.mounted.run_passes(now - passed)?;
-                passed = now;
-            }
-        }
-        self.mounted.end_run(&work);
-        Ok(())
-    }
-
-    /// Requests without time, until the next stretch.
-    fn go_on(&mut self) -> Result<(), Stop> {
-        let until = self.mounted.written() + self.config.load.every_pages;
-        let mut next_look = 0;
-        while self.mounted.written() < until {
-            match self.clients.next_request() {
-                Request::Get(key) => self.get_some(key)?,
-                Request::Put(key) => self.put(key)?,
-                Request::Change(key) => {
-                    self.get_some(key)?;
-                    self.put(key)?;
-                }
-            }
-            self.let_pass(&mut next_look)?;
-        }
-        Ok(())
+        self.live_on(observer)
     }
 
     /// Lets time pass for discards when enough was written since the last time.
@@ -230,5 +156,72 @@ impl StoreLife {
             LsmError::Files(error) => self.mounted.stop(error),
             LsmError::Damaged(file) => Stop::Error(CvssError::Store(file.into())),
         }
+    }
+}
+
+impl Stretches for StoreLife {
+    fn mounted(&self) -> &Mounted {
+        &self.mounted
+    }
+
+    fn begin(&mut self) -> Result<(), Stop> {
+        let mut next_look = 0;
+        for number in 0..self.keys {
+            let key = self.clients.key(number);
+            self.put(key)?;
+            self.let_pass(&mut next_look)?;
+        }
+        Ok(())
+    }
+
+    fn measure(&mut self) -> Result<(), Stop> {
+        let begin = self.mounted.begin_run();
+        let request_ns = (self.config.host.request_us * 1000.0) as u64;
+        let (mut now, mut passed) = (begin, begin);
+        let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
+        while now < begin + self.config.load.run.as_ns() {
+            self.mounted.drive_mut().set_now_ns(now);
+            self.mounted.drive_mut().go_on();
+            let (reads, writes) = match self.clients.next_request() {
+                Request::Get(key) => (Some(key), None),
+                Request::Put(key) => (None, Some(key)),
+                Request::Change(key) => (Some(key), Some(key)),
+            };
+            if let Some(key) = reads {
+                self.get(key)?;
+            }
+            if let Some(key) = writes {
+                self.put(key)?;
+                self.mounted.drive_mut().wait_for_jobs(JOBS_MAX);
+                work.written_bytes += u64::from(self.config.load.record_bytes);
+            }
+            let next = self.mounted.drive().now_ns() + request_ns;
+            work.operations += 1;
+            work.times.record(SimSpan::from_ns(next - now));
+            now = next;
+            if now >= passed + LOOK_NS {
+                self.mounted.run_passes(now - passed)?;
+                passed = now;
+            }
+        }
+        self.mounted.end_run(&work);
+        Ok(())
+    }
+
+    fn go_on(&mut self) -> Result<(), Stop> {
+        let until = self.mounted.written() + self.config.load.every_pages;
+        let mut next_look = 0;
+        while self.mounted.written() < until {
+            match self.clients.next_request() {
+                Request::Get(key) => self.get_some(key)?,
+                Request::Put(key) => self.put(key)?,
+                Request::Change(key) => {
+                    self.get_some(key)?;
+                    self.put(key)?;
+                }
+            }
+            self.let_pass(&mut next_look)?;
+        }
+        Ok(())
     }
 }
