@@ -35,9 +35,8 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
 	$(CARGO) xtask golden --long
 
-test-long: ## the tests that take minutes each: the table of wear leveling, lives of capacity-variant drives, a hundred thousand crash points, the oracle's speed, combinations of memories (fifteen minutes)
+test-long: ## the tests that take minutes each: the table of wear leveling, a hundred thousand crash points, the oracle's speed, combinations of memories (fifteen minutes)
 	$(CARGO) test --release -p flashyard-ftl --test wear_leveling -- --ignored --nocapture
-	$(CARGO) test --release -p flashyard-lives --test capacity_variant -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-cvfs --test crashes -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-faults --lib -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-far-memory --test combinations --test pictures -- --ignored

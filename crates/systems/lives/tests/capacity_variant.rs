@@ -46,23 +46,22 @@ fn retried_at_most_once(figures: &CvssFigures) -> f64 {
 /// In place each pass overwrites what the one before wrote, in its order: whole superblocks die, nothing is moved, and what is read
 /// lies where nothing wears.
 #[test]
-#[ignore = "minutes: two whole lives"]
 fn a_load_that_repeats_focuses_wear_as_the_closed_form_says() {
     let [fixed, variable] =
         [Design::Traditional, Design::Artifact].map(|design| live(config(design, 36_240, IN_PLACE)));
-    for figures in [&fixed, &variable] {
-        assert!(figures.amplification() < 1.05, "{}", figures.amplification());
-    }
-    // 300 erases of all flash.
-    let all = 300.0 * f64::from(RAW_PAGES) * PAGE_BYTES as f64 / 1e12;
-    assert!((fixed.written_bytes() / 1e12 / all - 1.0).abs() < 0.06, "{} of {all} TB", fixed.written_bytes() / 1e12);
+    // While the variable drive has spare flash to give up, nothing moves.
+    let focused: Vec<f64> =
+        variable.samples.iter().filter(|sample| sample.retired < 219).map(|sample| sample.amplification).collect();
+    assert!(focused.len() > 50 && focused.iter().all(|&amplification| amplification < 1.001), "{focused:?}");
+    // Programs of the fixed one are 300 erases of all flash, but for what is left when its last spare superblock retires. [A] 6 %
+    let (all, programmed) = (300.0 * f64::from(RAW_PAGES), fixed.programmed_pages as f64);
+    assert!((0.94..1.0).contains(&(programmed / all)), "{programmed} of {all} pages");
     // Nearly the 28.03 TB of ideal focusing.
     let (fixed, variable) = (retried_at_most_once(&fixed), retried_at_most_once(&variable));
     assert!(variable > 2.0 * fixed && (25.0..30.0).contains(&variable), "{variable} and {fixed} TB");
 }
 
 #[test]
-#[ignore = "minutes: a whole life"]
 fn a_drive_whose_file_system_shrinks_keeps_its_data_to_the_end() {
     let figures = live(config(Design::Artifact, 30_000, Below::PUBLISHED));
     let samples = &figures.samples;

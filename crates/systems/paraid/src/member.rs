@@ -45,7 +45,7 @@ pub struct RateConfig {
 }
 
 /// One server that takes commands in turn: each for its bytes at the drive's rate, but no shorter than its limit of commands allows;
-/// the latency comes after and holds nobody up. Reads and writes share the server.
+/// the latency comes after and delays no other command. Reads and writes share the server.
 ///
 /// What it does not model: garbage collection, caches and dies inside the drive.
 #[derive(Clone, Debug)]

@@ -140,7 +140,7 @@ mod tests {
         }
     }
 
-    /// A life of the artifact's drive under fio.
+    /// Parameters of the artifact's drive under fio.
     fn config(settings: &[&str]) -> FioConfig {
         let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
         let resolved = LANGUAGE.resolve(TEXT, "x.toml", &settings, &NoFiles).expect("it is good");
