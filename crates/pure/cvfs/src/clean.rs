@@ -16,18 +16,27 @@ impl<D: Volume> FileSystem<D> {
     ///
     /// Errors: the device fails.
     pub fn clean(&mut self) -> Result<bool, FsError> {
+        Ok(self.clean_some(1)? > 0)
+    }
+
+    /// Empties up to so many segments; returns how many.
+    pub(crate) fn clean_some(&mut self, segments: u32) -> Result<u32, FsError> {
         self.sync()?;
-        let cleaned = self.clean_one()?;
+        let mut cleaned = 0;
+        while cleaned < segments && self.clean_one()? {
+            cleaned += 1;
+        }
         self.sync()?;
         Ok(cleaned)
     }
 
-    /// Takes the valid blocks of the best victim into memory; the next checkpoint writes them elsewhere. Nothing else
-    /// may be dirty. `false` when no segment is worth it.
+    /// Takes the valid blocks of the best victim into memory; the next checkpoint writes them elsewhere. `false` when no
+    /// segment is worth it, or there is no room for more.
     pub(crate) fn clean_one(&mut self) -> Result<bool, FsError> {
         let Some(victim) = self.victim() else { return Ok(false) };
         self.counters.segments_cleaned += 1;
         self.counters.blocks_cleaned += u64::from(self.segments.valid_count(victim));
+        self.segments.keep_out(victim);
         let first = self.layout.segment_first(victim);
         let blocks: Vec<u32> = self.segments.valid_in(victim).map(|within| first + within).collect();
         for block in blocks {
@@ -92,13 +101,14 @@ impl<D: Volume> FileSystem<D> {
 
     fn victim(&self) -> Option<u32> {
         let blocks = self.layout.segment_blocks;
-        // Each block may need a node besides, and all of that must fit.
-        let fits = |valid: u32| u64::from(valid) * 2 <= self.segments.writable();
-        let candidates = (0..self.segments.limit()).filter(|&segment| {
-            let valid = self.segments.valid_count(segment);
-            let closed = !self.segments.is_free(segment) && !self.segments.is_open(segment);
-            closed && !self.segments.is_reserved(segment) && valid < blocks && fits(valid)
-        });
+        // Each block may need a node besides, and all of that must fit beside what is kept back.
+        let fits = |segment: u32| {
+            let written = self.dirty_blocks() + 2 * u64::from(self.segments.valid_count(segment));
+            let slack = u64::from(self.segments.slack_in(segment));
+            written + slack + self.reserve() <= self.segments.writable()
+        };
+        let has_slack = |segment: u32| self.segments.slack_in(segment) > 0;
+        let candidates = (0..self.segments.limit()).filter(|&segment| has_slack(segment) && fits(segment));
         match self.config.cleaning {
             Cleaning::Greedy => candidates.min_by_key(|&segment| self.segments.valid_count(segment)),
             Cleaning::CostBenefit => candidates.max_by_key(|&segment| {

@@ -112,6 +112,7 @@ impl Discards {
     /// A block is about to be written: a trim that comes later would destroy it.
     pub(crate) fn written(&mut self, block: u32) {
         self.ready.remove(block);
+        self.freed.remove(block);
     }
 
     /// Makes blocks freed before a durable checkpoint ready for a trim.

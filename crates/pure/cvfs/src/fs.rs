@@ -7,7 +7,7 @@ use crate::discard::{DiscardPolicy, Discards};
 use crate::error::FsError;
 use crate::layout::Layout;
 use crate::resizing::Resizing;
-use crate::segments::SegmentMap;
+use crate::segments::{SegmentMap, spare};
 use crate::table::PairTable;
 use flashyard_blk::{Blocking, Volume};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The inode of the root directory.
 pub const ROOT: u32 = 1;
 
-/// Segments that files cannot use, whatever the size: four open logs and four to clean with [A].
-const SPARE_SEGMENTS_MIN: u32 = 8;
-/// Divisor that gives further spare segments: 10 %, so that cleaning gets on when every page has another inode [A].
-const SPARE_PART: u32 = 10;
 /// Names of directories kept in memory after a checkpoint.
 const NAMES_MAX: usize = 1 << 20;
 
@@ -211,12 +207,12 @@ impl<D: Volume> FileSystem<D> {
 
     /// Blocks that files may use of this many segments.
     pub(crate) fn capacity(&self, segments: u32) -> u64 {
-        let spare = SPARE_SEGMENTS_MIN + segments / SPARE_PART;
-        u64::from(segments.saturating_sub(spare)) * u64::from(self.layout.segment_blocks)
+        u64::from(segments.saturating_sub(spare(segments))) * u64::from(self.layout.segment_blocks)
     }
 
-    /// Blocks that must stay writable so that cleaning can go on: a victim, and nodes for each page of it.
-    pub(crate) fn cleaning_reserve(&self) -> u64 {
+    /// Blocks that must stay writable so that something can be deleted, moved or cleaned: a segment, and nodes for each page
+    /// of it.
+    pub(crate) fn reserve(&self) -> u64 {
         2 * u64::from(self.layout.segment_blocks)
     }
 
@@ -240,19 +236,15 @@ impl<D: Volume> FileSystem<D> {
         if self.nodes.dirty_count() >= self.config.dirty_pages_max {
             self.checkpoint()?;
         }
-        // Cleaning that frees as much as it writes does not get far: bounded by twice around.
-        for _ in 0..2 * self.segments.limit() {
-            if self.segments.writable() >= self.dirty_blocks() + cost.dirty + self.cleaning_reserve() {
-                return Ok(());
-            }
-            if self.is_dirty() {
-                self.checkpoint()?;
-            } else if !self.clean_one()? {
-                break;
-            }
+        if self.segments.writable() >= self.dirty_blocks() + cost.dirty + self.reserve() {
+            return Ok(());
+        }
+        // What has died since the last checkpoint can be written again after the next.
+        if self.is_dirty() {
+            self.checkpoint()?;
         }
         // Deleting may use the rest of the reserve.
-        let least = if cost.frees { 0 } else { self.cleaning_reserve() };
+        let least = if cost.frees { 0 } else { self.reserve() };
         if self.segments.writable() >= self.dirty_blocks() + cost.dirty + least {
             return Ok(());
         }

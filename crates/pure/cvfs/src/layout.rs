@@ -14,7 +14,10 @@ use crate::table::TableShape;
 use flashyard_blk::{Blocking, Volume};
 
 /// "CVFS" and the version of the format.
-const MAGIC: u64 = 0x4356_4653_0000_0001;
+const MAGIC: u64 = 0x4356_4653_0000_0002;
+/// The version whose logs went on in free segments alone: a program that knows no other would write over valid blocks of
+/// this one.
+const MAGIC_WITHOUT_SLACK: u64 = 0x4356_4653_0000_0001;
 /// Moves that one checkpoint can announce.
 pub(crate) const MOVES_MAX: usize = 2000;
 /// Deleted but open files that one checkpoint can name.
@@ -130,7 +133,8 @@ impl Layout {
         Ok(())
     }
 
-    /// Reads the first whole copy: the layout, the size that it names, and whether both copies name it.
+    /// Reads the first whole copy: the layout, the size that it names, and whether both copies name it in this version of the
+    /// format.
     ///
     /// Errors: there is none, or it makes no sense.
     pub(crate) fn read_superblock(device: &mut Blocking<impl Volume>) -> Result<(Self, u32, bool), FsError> {
@@ -139,7 +143,9 @@ impl Layout {
         for copy in 0..2_u64 {
             let mut block = zeros();
             device.read(copy, &mut block[..])?;
-            if u64_at(&block[..], 0) != MAGIC || !is_sealed(&block[..]) {
+            let magic = u64_at(&block[..], 0);
+            agree &= magic == MAGIC;
+            if ![MAGIC, MAGIC_WITHOUT_SLACK].contains(&magic) || !is_sealed(&block[..]) {
                 agree = false;
                 continue;
             }
@@ -187,5 +193,24 @@ mod tests {
         assert_eq!(Layout::read_superblock(&mut device), Ok((layout, 900, false)));
         device.write(1_u64, &[0xaa; BLOCK_BYTES]).unwrap();
         assert!(Layout::read_superblock(&mut device).is_err());
+    }
+
+    #[test]
+    fn a_volume_of_the_version_before_becomes_one_of_this() {
+        let device = crate::MemoryDevice::new(1000);
+        let fs = crate::FileSystem::format(device, Format { segment_blocks: 16, id: 7 }, crate::Config::default(), 0);
+        let mut device = Blocking::new(fs.unwrap().into_device());
+        let magic = |device: &mut Blocking<crate::MemoryDevice>| {
+            let mut block = zeros();
+            device.read(0_u64, &mut block[..]).unwrap();
+            (u64_at(&block[..], 0), block)
+        };
+        let (_, mut block) = magic(&mut device);
+        put(&mut block[..], 0, &MAGIC_WITHOUT_SLACK.to_le_bytes());
+        seal(&mut block[..]);
+        device.write(0_u64, &block[..]).unwrap();
+        device.write(1_u64, &block[..]).unwrap();
+        let fs = crate::FileSystem::mount(device.into_volume(), crate::Config::default()).unwrap();
+        assert_eq!(magic(&mut Blocking::new(fs.into_device())).0, MAGIC);
     }
 }

@@ -40,6 +40,7 @@ mod pages;
 mod resizing;
 mod segments;
 mod shrink;
+mod slack;
 mod table;
 
 pub use device::{BLOCK_BYTES, DeviceCosts, MemoryDevice, Traffic};

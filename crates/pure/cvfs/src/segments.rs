@@ -1,11 +1,30 @@
 //! Segments: valid blocks, the ends of the logs, free space.
 //!
+//! A log goes on in a free segment while there are more of them than are kept spare, and otherwise in the free blocks
+//! between the valid ones of a segment that was written before (`slack`).
+//!
 //! Invariant: a block that the last checkpoint refers to is not written again before the next checkpoint. A segment
 //! becomes free only in [`SegmentMap::commit`], when no block of it is valid.
+//!
+//! Source: \[X\] F2FS, which fills slack space when free segments are short, and the rule of its mkfs for spare ones.
 
 use crate::bytes::{put, u32_at, u64_at};
 use crate::layout::Layout;
+use crate::slack::Slack;
 use std::collections::BTreeSet;
+
+/// Segments that files cannot use, whatever the size: four open logs and as many to write to [A].
+const SPARE_SEGMENTS_MIN: u32 = 8;
+/// Divisor that gives further spare segments of a small volume: 10 % [A].
+const SPARE_PART: u32 = 10;
+
+/// Segments of so many that files cannot use.
+///
+/// Source: \[D\] mkfs of F2FS takes the share that leaves most; with `2 (100 / share + 1) + 6` segments reserved and the
+/// share of the rest beside them that is `8 + 2 sqrt(2 segments)`.
+pub(crate) fn spare(segments: u32) -> u32 {
+    SPARE_SEGMENTS_MIN + (segments / SPARE_PART).min((8 * u64::from(segments)).isqrt() as u32)
+}
 
 /// Logs that are written side by side.
 pub(crate) const LOGS: usize = 4;
@@ -27,11 +46,23 @@ impl Log {
     pub(crate) const ALL: [Self; LOGS] = [Self::NodeHot, Self::NodeCold, Self::DataHot, Self::DataCold];
 }
 
+impl Log {
+    /// The other log of nodes, or of data.
+    const fn sibling(self) -> Self {
+        match self {
+            Self::NodeHot => Self::NodeCold,
+            Self::NodeCold => Self::NodeHot,
+            Self::DataHot => Self::DataCold,
+            Self::DataCold => Self::DataHot,
+        }
+    }
+}
+
 /// Where a log goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub(crate) segment: u32,
-    /// Place of the next block in there; equal to the blocks of a segment when it is full.
+    /// Place of the next block in there, which may be written; equal to the blocks of a segment when there is none.
     pub(crate) next: u32,
 }
 
@@ -43,7 +74,44 @@ struct Segment {
     reserved: bool,
     /// Checkpoint before which it was written last.
     written: u64,
+    /// The log that was there last.
+    log: Log,
+    /// Valid blocks.
     bits: Box<[u64]>,
+    /// Blocks that the last checkpoint refers to.
+    durable: Box<[u64]>,
+}
+
+impl Segment {
+    /// Blocks that may not be written before the next checkpoint, as bits.
+    fn busy(&self, word: usize) -> u64 {
+        self.bits[word] | self.durable[word]
+    }
+
+    /// Of `blocks`, the first place from `from` on that may be written; `blocks` when there is none.
+    fn writable_from(&self, from: u32, blocks: u32) -> u32 {
+        let mut at = from;
+        while at < blocks {
+            let busy = self.busy((at / 64) as usize) >> (at % 64);
+            let skip = busy.trailing_ones();
+            let left = 64 - at % 64;
+            if skip < left {
+                return (at + skip).min(blocks);
+            }
+            at += left;
+        }
+        blocks
+    }
+
+    /// Places from `from` on that may be written.
+    fn room_from(&self, from: u32, blocks: u32) -> u32 {
+        let mut busy = 0;
+        for word in from / 64..blocks.div_ceil(64) {
+            let before = from.saturating_sub(word * 64);
+            busy += (self.busy(word as usize) >> before).count_ones();
+        }
+        blocks - from - busy
+    }
 }
 
 /// All segments.
@@ -52,6 +120,7 @@ pub(crate) struct SegmentMap {
     segment_blocks: u32,
     segments: Vec<Segment>,
     free: BTreeSet<u32>,
+    slack: Slack,
     logs: [Option<Cursor>; LOGS],
     /// Segments from here on are beyond the end of the volume, or about to be.
     limit: u32,
@@ -61,26 +130,28 @@ pub(crate) struct SegmentMap {
     reserved: u32,
     /// Segments that changed since they were written to the table.
     dirty: BTreeSet<u32>,
-    /// Segments that lost their last valid block since the last checkpoint, and others that may have.
-    emptied: BTreeSet<u32>,
+    /// Segments that changed since the last checkpoint, or that a log has left.
+    changed: BTreeSet<u32>,
 }
 
 impl SegmentMap {
     /// All segments empty; those below `limit` are free.
     pub(crate) fn new(layout: &Layout, limit: u32) -> Self {
         let words = layout.segment_blocks.div_ceil(64) as usize;
-        let empty = Segment { valid: 0, reserved: false, written: 0, bits: vec![0; words].into() };
+        let bits: Box<[u64]> = vec![0; words].into();
+        let empty = Segment { valid: 0, reserved: false, written: 0, log: Log::DataCold, durable: bits.clone(), bits };
         Self {
             segment_blocks: layout.segment_blocks,
             segments: vec![empty; layout.segments as usize],
             free: (0..limit).collect(),
+            slack: Slack::new(layout.segments),
             logs: [None; LOGS],
             limit,
             taken: 0,
             valid: 0,
             reserved: 0,
             dirty: BTreeSet::new(),
-            emptied: BTreeSet::new(),
+            changed: BTreeSet::new(),
         }
     }
 
@@ -88,7 +159,8 @@ impl SegmentMap {
     pub(crate) fn restore(&mut self, segment: u32, entry: &[u8]) -> Option<()> {
         let state = &mut self.segments[segment as usize];
         state.valid = u32_at(entry, 0);
-        state.reserved = u32_at(entry, 4) != 0;
+        state.reserved = entry[4] != 0;
+        state.log = Log::ALL.get(usize::from(entry[5])).copied()?;
         state.written = u64_at(entry, 8);
         for (index, word) in state.bits.iter_mut().enumerate() {
             let mut bytes = [0; 8];
@@ -99,6 +171,7 @@ impl SegmentMap {
         if state.bits.iter().map(|word| word.count_ones()).sum::<u32>() != state.valid {
             return None;
         }
+        state.durable.clone_from(&state.bits);
         self.valid += u64::from(state.valid);
         self.reserved += u32::from(state.reserved);
         if state.valid > 0 || state.reserved {
@@ -107,16 +180,22 @@ impl SegmentMap {
         Some(())
     }
 
-    /// Takes over the logs; `None` when a cursor lies outside.
+    /// Takes over the logs, after all segments; `None` when a cursor lies outside, on a block in use or beside another.
     pub(crate) fn restore_logs(&mut self, logs: [Option<Cursor>; LOGS]) -> Option<()> {
-        for cursor in logs.iter().flatten() {
-            if cursor.segment >= self.segments.len() as u32 || cursor.next > self.segment_blocks {
+        for (index, cursor) in logs.iter().flatten().enumerate() {
+            let state = self.segments.get(cursor.segment as usize)?;
+            let shared = logs.iter().flatten().take(index).any(|other| other.segment == cursor.segment);
+            if cursor.next > self.segment_blocks
+                || state.writable_from(cursor.next, self.segment_blocks) != cursor.next
+                || shared
+            {
                 return None;
             }
             self.free.remove(&cursor.segment);
             self.taken = self.taken.max(cursor.segment);
         }
         self.logs = logs;
+        (0..self.limit).for_each(|segment| self.offer(segment));
         Some(())
     }
 
@@ -133,7 +212,7 @@ impl SegmentMap {
     pub(crate) fn encode(&self, segment: u32, entry: &mut [u8]) {
         let state = &self.segments[segment as usize];
         put(entry, 0, &state.valid.to_le_bytes());
-        put(entry, 4, &u32::from(state.reserved).to_le_bytes());
+        put(entry, 4, &[u8::from(state.reserved), state.log as u8]);
         put(entry, 8, &state.written.to_le_bytes());
         for (to, word) in entry[16..].chunks_mut(8).zip(&state.bits) {
             to.copy_from_slice(&word.to_le_bytes()[..to.len()]);
@@ -142,28 +221,65 @@ impl SegmentMap {
 
     /// Takes the next block of a log, without making it valid. `None` when no block is free.
     pub(crate) fn allocate(&mut self, log: Log, version: u64) -> Option<(u32, u32)> {
-        let open = self.logs[log as usize].filter(|cursor| cursor.next < self.segment_blocks);
-        let fresh = if open.is_none() { self.take_free() } else { None };
-        let (log, mut cursor) = match (open, fresh) {
-            (Some(cursor), _) => (log, cursor),
-            (None, Some(segment)) => {
-                let before = self.logs[log as usize].replace(Cursor { segment, next: 0 });
-                // Blocks that died in the segment before while it was open count from now on.
-                self.emptied.extend(before.map(|cursor| cursor.segment));
-                (log, Cursor { segment, next: 0 })
-            }
+        let log = self.log_with_room(log)?;
+        let cursor = self.logs[log as usize]?;
+        let state = &mut self.segments[cursor.segment as usize];
+        state.written = version;
+        let next = state.writable_from(cursor.next + 1, self.segment_blocks);
+        self.logs[log as usize] = Some(Cursor { next, ..cursor });
+        Some((cursor.segment, cursor.next))
+    }
+
+    /// This log, which goes on in another segment if it has to; another one that has room, if it cannot.
+    fn log_with_room(&mut self, log: Log) -> Option<Log> {
+        let blocks = self.segment_blocks;
+        let has_room = |logs: &[Option<Cursor>; LOGS], log: Log| logs[log as usize].is_some_and(|at| at.next < blocks);
+        if has_room(&self.logs, log) {
+            return Some(log);
+        }
+        let short = self.free_count() <= spare(self.usable());
+        let slack = if short { self.take_slack(&[log, log.sibling()]) } else { None };
+        let segment = slack.or_else(|| self.take_free()).or_else(|| self.take_slack(&Log::ALL));
+        let Some(segment) = segment else {
             // The last blocks of the volume: better in the wrong log than not at all.
-            (None, None) => {
-                let has_room = |log: &Log| self.logs[*log as usize].is_some_and(|at| at.next < self.segment_blocks);
-                let log = Log::ALL.into_iter().find(has_room)?;
-                (log, self.logs[log as usize]?)
-            }
+            return Log::ALL.into_iter().find(|&log| has_room(&self.logs, log));
         };
-        let place = (cursor.segment, cursor.next);
-        cursor.next += 1;
-        self.logs[log as usize] = Some(cursor);
-        self.segments[cursor.segment as usize].written = version;
-        Some(place)
+        let state = &mut self.segments[segment as usize];
+        state.log = log;
+        let next = state.writable_from(0, blocks);
+        self.dirty.insert(segment);
+        let before = self.logs[log as usize].replace(Cursor { segment, next });
+        if let Some(before) = before {
+            self.offer(before.segment);
+            // Blocks that died in it while it was open count from the next checkpoint on.
+            self.changed.insert(before.segment);
+        }
+        Some(log)
+    }
+
+    /// The segment with most slack of the first of these logs that has any.
+    fn take_slack(&mut self, logs: &[Log]) -> Option<u32> {
+        logs.iter().find_map(|&log| self.slack.take(log, self.taken))
+    }
+
+    /// Lets logs go on in the slack of a segment, if it has any and no log is there.
+    fn offer(&mut self, segment: u32) {
+        let state = &self.segments[segment as usize];
+        let closed = !self.free.contains(&segment) && !self.is_open(segment);
+        let usable = closed && !state.reserved && segment < self.limit;
+        let room = if usable { state.room_from(0, self.segment_blocks) } else { 0 };
+        self.slack.set(segment, state.log, room);
+    }
+
+    /// Blocks of a segment that logs may go on in: none where one is, and none in free segments.
+    pub(crate) fn slack_in(&self, segment: u32) -> u32 {
+        self.slack.of(segment)
+    }
+
+    /// Keeps logs out of the slack of a segment until the next checkpoint.
+    pub(crate) fn keep_out(&mut self, segment: u32) {
+        self.slack.set(segment, Log::DataCold, 0);
+        self.changed.insert(segment);
     }
 
     /// The next free segment after the one taken last, around the end: logs go through the whole volume, as those of
@@ -185,6 +301,7 @@ impl SegmentMap {
             state.valid += 1;
             self.valid += 1;
             self.dirty.insert(segment);
+            self.changed.insert(segment);
             self.free.remove(&segment);
         }
         changed
@@ -200,9 +317,7 @@ impl SegmentMap {
             state.valid -= 1;
             self.valid -= 1;
             self.dirty.insert(segment);
-            if state.valid == 0 {
-                self.emptied.insert(segment);
-            }
+            self.changed.insert(segment);
         }
         changed
     }
@@ -240,17 +355,16 @@ impl SegmentMap {
         self.logs
     }
 
-    /// A checkpoint is durable: segments emptied before it may be written again.
+    /// A checkpoint is durable: blocks that died before it may be written again.
     pub(crate) fn commit(&mut self) {
-        for segment in std::mem::take(&mut self.emptied) {
-            let state = &self.segments[segment as usize];
-            if self.is_open(segment) {
-                // An open segment is looked at again when it closes: keep it only if it is full and stays so.
-                continue;
-            }
-            if state.valid == 0 && !state.reserved && segment < self.limit {
+        for segment in std::mem::take(&mut self.changed) {
+            let state = &mut self.segments[segment as usize];
+            state.durable.copy_from_slice(&state.bits);
+            let empty = state.valid == 0 && !state.reserved && segment < self.limit;
+            if empty && !self.is_open(segment) {
                 self.free.insert(segment);
             }
+            self.offer(segment);
         }
     }
 
@@ -261,8 +375,9 @@ impl SegmentMap {
 
     /// Blocks that can be written without a checkpoint.
     pub(crate) fn writable(&self) -> u64 {
-        let open: u32 = self.logs.iter().flatten().map(|cursor| self.segment_blocks - cursor.next).sum();
-        self.free.len() as u64 * u64::from(self.segment_blocks) + u64::from(open)
+        let left = |at: &Cursor| self.segments[at.segment as usize].room_from(at.next, self.segment_blocks);
+        let open: u32 = self.logs.iter().flatten().map(left).sum();
+        self.free.len() as u64 * u64::from(self.segment_blocks) + self.slack.blocks() + u64::from(open)
     }
 
     pub(crate) fn free_count(&self) -> u32 {
@@ -295,12 +410,13 @@ impl SegmentMap {
             }
             for log in &mut self.logs {
                 if let Some(cursor) = log.take_if(|cursor| cursor.segment >= limit) {
-                    self.emptied.insert(cursor.segment);
+                    self.changed.insert(cursor.segment);
                 }
             }
+            (limit..self.limit).for_each(|segment| self.slack.set(segment, Log::DataCold, 0));
         } else {
             // Free with the next checkpoint, if nothing is valid there: the last one may refer to it.
-            self.emptied.extend(self.limit..limit);
+            self.changed.extend(self.limit..limit);
         }
         self.limit = limit;
     }

@@ -131,7 +131,7 @@ impl<D: Volume> FileSystem<D> {
     }
 
     fn step_move(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
-        // A segment at a time fits into the space kept for cleaning, or can be made to.
+        // A segment at a time fits into the space that is kept back, or can be made to.
         let blocks_max = blocks_max.clamp(1, self.step_max());
         self.prepare(Cost { new: 0, dirty: 2 * u64::from(blocks_max), frees: true })?;
         self.sync()?;
@@ -154,9 +154,9 @@ impl<D: Volume> FileSystem<D> {
         Ok(None)
     }
 
-    /// Blocks that one step may move: what it writes must fit beside what is kept for cleaning.
+    /// Blocks that one step may move: what it writes must fit beside what is kept back.
     fn step_max(&self) -> u32 {
-        let spare = self.segments.writable().saturating_sub(self.cleaning_reserve()) / 4;
+        let spare = self.segments.writable().saturating_sub(self.reserve()) / 4;
         (spare.min(4096) as u32).max(self.layout.segment_blocks / 2)
     }
 
@@ -266,9 +266,15 @@ impl<D: Volume> FileSystem<D> {
         let blocks = self.layout.segment_blocks;
         let mut reserved = Vec::new();
         while resizing.segments > 0 && reserved.len() as u32 * blocks < blocks_max.max(blocks) {
-            // A whole segment less must leave what cleaning and the next checkpoint need.
+            // A whole segment less must leave room for the next checkpoint.
             self.prepare(Cost { new: 0, dirty: u64::from(blocks), frees: false })?;
-            reserved.extend(self.segments.reserve());
+            let Some(segment) = self.segments.reserve() else {
+                if self.clean_some(resizing.segments)? == 0 {
+                    return Err(FsError::NoSpace);
+                }
+                continue;
+            };
+            reserved.push(segment);
             resizing.segments -= 1;
             resizing.given += u64::from(blocks);
         }
