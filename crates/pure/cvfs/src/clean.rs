@@ -107,7 +107,8 @@ impl<D: Volume> FileSystem<D> {
             let slack = u64::from(self.segments.slack_in(segment));
             written + slack + self.reserve() <= self.segments.writable()
         };
-        let has_slack = |segment: u32| self.segments.slack_in(segment) > 0;
+        // A segment with blocks that were given back never becomes free.
+        let has_slack = |segment: u32| self.segments.slack_in(segment) > 0 && self.segments.reserved_in(segment) == 0;
         let candidates = (0..self.segments.limit()).filter(|&segment| has_slack(segment) && fits(segment));
         match self.config.cleaning {
             Cleaning::Greedy => candidates.min_by_key(|&segment| self.segments.valid_count(segment)),

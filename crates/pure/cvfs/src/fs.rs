@@ -177,7 +177,7 @@ impl<D: Volume> FileSystem<D> {
             blocks: self.blocks,
             capacity: self.capacity(self.segments.usable()),
             used: self.segments.valid() + self.unwritten,
-            reserved: u64::from(self.segments.reserved()) * u64::from(self.layout.segment_blocks),
+            reserved: self.segments.reserved(),
             pages_dirty: self.pages.len() as u64,
             discards_pending: self.discards.pending(),
             segments_free: self.segments.free_count(),

@@ -77,7 +77,7 @@ impl<D: Volume> FileSystem<D> {
         for nid in seen.nodes.symmetric_difference(&seen.children) {
             report.tell(|| format!("node {nid} is pointed to by nobody, or does not exist"));
         }
-        self.check_counts(&seen, &mut report);
+        self.check_counts(&seen, &mut report)?;
         self.check_tree(&seen, &mut report)?;
         self.check_device(&mut report)?;
         report.blocks = self.segments.valid();
@@ -147,16 +147,25 @@ impl<D: Volume> FileSystem<D> {
         Ok(())
     }
 
-    fn check_counts(&mut self, seen: &Seen, report: &mut FsckReport) {
+    fn check_counts(&mut self, seen: &Seen, report: &mut FsckReport) -> Result<(), FsError> {
         for (segment, blocks) in seen.blocks.iter().enumerate() {
             let segment = segment as u32;
             let claimed = blocks.iter().filter(|&&claimed| claimed).count() as u32;
             let valid = self.segments.valid_count(segment);
+            let mut given = 0;
+            for within in self.segments.valid_in(segment).collect::<Vec<_>>() {
+                given += u32::from(self.is_given_back(self.layout.segment_first(segment) + within)?);
+            }
+            let counted = self.segments.reserved_in(segment);
+            if given != counted {
+                report.tell(|| format!("segment {segment} has given {counted} blocks back, of which {given} say so"));
+            }
+            let valid = valid - given;
             if claimed != valid {
                 report.tell(|| format!("segment {segment} has {valid} valid blocks, of which {claimed} are in use"));
             }
             let free = self.segments.is_free(segment);
-            if free && (valid > 0 || self.segments.is_reserved(segment) || self.segments.is_open(segment)) {
+            if free && (valid + given > 0 || self.segments.is_open(segment)) {
                 report.tell(|| format!("segment {segment} is free and in use"));
             }
         }
@@ -173,6 +182,7 @@ impl<D: Volume> FileSystem<D> {
                 report.tell(|| format!("inode {ino} has {pages} pages, and {} counted", inode.pages));
             }
         }
+        Ok(())
     }
 
     fn check_tree(&mut self, seen: &Seen, report: &mut FsckReport) -> Result<(), FsError> {

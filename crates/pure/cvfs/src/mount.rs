@@ -94,15 +94,21 @@ impl<D: Volume> FileSystem<D> {
         for ((table, shape), states) in tables.into_iter().zip(self.layout.tables).zip(&checkpoint.tables) {
             *table = PairTable::restore(shape, states).ok_or(damaged.clone())?;
         }
+        let mut whole = Vec::new();
         for segment in 0..self.layout.segments {
             let entry = self.states.get(&mut self.device, segment)?;
-            self.segments.restore(segment, entry).ok_or(damaged.clone())?;
+            if self.segments.restore(segment, entry).ok_or(damaged.clone())? {
+                whole.push(segment);
+            }
         }
         self.segments.restore_logs(checkpoint.logs).ok_or(damaged)?;
         self.version = checkpoint.version;
         self.nodes.used = checkpoint.nodes_used;
         self.nodes.next = checkpoint.next_nid;
         self.orphans = checkpoint.orphans.iter().copied().collect();
+        for segment in whole {
+            self.give_back(segment, u32::MAX)?;
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ pub enum Method {
     Remap,
     /// Valid blocks from above the new end are copied.
     Relocate,
-    /// Nothing moves: free segments, wherever they are, count as allocated. The end stays.
+    /// Nothing moves: free blocks, wherever they are, count as allocated, those nearest to the end first. The end stays.
     Holes,
 }
 
@@ -32,11 +32,13 @@ pub(crate) struct Resizing {
     pub(crate) method: Method,
     pub(crate) blocks_before: u32,
     pub(crate) moved_before: u64,
-    /// Segments below the new end; for holes, segments that are still to be reserved.
+    /// Segments below the new end.
     pub(crate) segments: u32,
+    /// Blocks to be given back as holes, and those that are.
+    pub(crate) wanted: u64,
     pub(crate) given: u64,
     /// Nodes follow after data: those that data took along need no move of their own.
     pub(crate) nodes: bool,
-    /// Where to look for valid blocks first.
+    /// The first segment to look for valid blocks in; for holes, the segment above the next to look for free blocks in.
     pub(crate) next: u32,
 }

@@ -8,7 +8,7 @@
 //!
 //! Source: \[X\] F2FS, which fills slack space when free segments are short, and the rule of its mkfs for spare ones.
 
-use crate::bytes::{put, u32_at, u64_at};
+use crate::bytes::{put, u16_at, u32_at, u64_at};
 use crate::layout::Layout;
 use crate::slack::Slack;
 use std::collections::BTreeSet;
@@ -70,8 +70,8 @@ pub(crate) struct Cursor {
 #[derive(Clone, Debug)]
 struct Segment {
     valid: u32,
-    /// Counted as allocated although nothing is in it: capacity given back in place.
-    reserved: bool,
+    /// Of these, blocks that hold nothing and only count as allocated: capacity given back in place.
+    reserved: u32,
     /// Checkpoint before which it was written last.
     written: u64,
     /// The log that was there last.
@@ -126,8 +126,9 @@ pub(crate) struct SegmentMap {
     limit: u32,
     /// The segment that a log has taken last.
     taken: u32,
+    /// Valid blocks that hold something, and others.
     valid: u64,
-    reserved: u32,
+    reserved: u64,
     /// Segments that changed since they were written to the table.
     dirty: BTreeSet<u32>,
     /// Segments that changed since the last checkpoint, or that a log has left.
@@ -139,7 +140,7 @@ impl SegmentMap {
     pub(crate) fn new(layout: &Layout, limit: u32) -> Self {
         let words = layout.segment_blocks.div_ceil(64) as usize;
         let bits: Box<[u64]> = vec![0; words].into();
-        let empty = Segment { valid: 0, reserved: false, written: 0, log: Log::DataCold, durable: bits.clone(), bits };
+        let empty = Segment { valid: 0, reserved: 0, written: 0, log: Log::DataCold, durable: bits.clone(), bits };
         Self {
             segment_blocks: layout.segment_blocks,
             segments: vec![empty; layout.segments as usize],
@@ -155,12 +156,13 @@ impl SegmentMap {
         }
     }
 
-    /// Takes over one segment from its table entry; `None` when its count and its bits differ.
-    pub(crate) fn restore(&mut self, segment: u32, entry: &[u8]) -> Option<()> {
+    /// Takes over one segment from its table entry; `None` when its counts and its bits differ. True when all its blocks are
+    /// given back, by a version of the format that did not give them owners.
+    pub(crate) fn restore(&mut self, segment: u32, entry: &[u8]) -> Option<bool> {
         let state = &mut self.segments[segment as usize];
         state.valid = u32_at(entry, 0);
-        state.reserved = entry[4] != 0;
         state.log = Log::ALL.get(usize::from(entry[5])).copied()?;
+        state.reserved = u32::from(u16_at(entry, 6));
         state.written = u64_at(entry, 8);
         for (index, word) in state.bits.iter_mut().enumerate() {
             let mut bytes = [0; 8];
@@ -168,16 +170,17 @@ impl SegmentMap {
             bytes[..from.len()].copy_from_slice(from);
             *word = u64::from_le_bytes(bytes);
         }
-        if state.bits.iter().map(|word| word.count_ones()).sum::<u32>() != state.valid {
+        let whole = entry[4] != 0;
+        if state.bits.iter().map(|word| word.count_ones()).sum::<u32>() != state.valid || state.reserved > state.valid {
             return None;
         }
         state.durable.clone_from(&state.bits);
-        self.valid += u64::from(state.valid);
-        self.reserved += u32::from(state.reserved);
-        if state.valid > 0 || state.reserved {
+        self.valid += u64::from(state.valid - state.reserved);
+        self.reserved += u64::from(state.reserved);
+        if state.valid > 0 {
             self.free.remove(&segment);
         }
-        Some(())
+        Some(whole)
     }
 
     /// Takes over the logs, after all segments; `None` when a cursor lies outside, on a block in use or beside another.
@@ -212,7 +215,8 @@ impl SegmentMap {
     pub(crate) fn encode(&self, segment: u32, entry: &mut [u8]) {
         let state = &self.segments[segment as usize];
         put(entry, 0, &state.valid.to_le_bytes());
-        put(entry, 4, &[u8::from(state.reserved), state.log as u8]);
+        put(entry, 4, &[0, state.log as u8]);
+        put(entry, 6, &(state.reserved as u16).to_le_bytes());
         put(entry, 8, &state.written.to_le_bytes());
         for (to, word) in entry[16..].chunks_mut(8).zip(&state.bits) {
             to.copy_from_slice(&word.to_le_bytes()[..to.len()]);
@@ -266,8 +270,7 @@ impl SegmentMap {
     fn offer(&mut self, segment: u32) {
         let state = &self.segments[segment as usize];
         let closed = !self.free.contains(&segment) && !self.is_open(segment);
-        let usable = closed && !state.reserved && segment < self.limit;
-        let room = if usable { state.room_from(0, self.segment_blocks) } else { 0 };
+        let room = if closed && segment < self.limit { state.room_from(0, self.segment_blocks) } else { 0 };
         self.slack.set(segment, state.log, room);
     }
 
@@ -339,7 +342,8 @@ impl SegmentMap {
         self.segments[segment as usize].written
     }
 
-    pub(crate) fn is_reserved(&self, segment: u32) -> bool {
+    /// Blocks of a segment that are given back.
+    pub(crate) fn reserved_in(&self, segment: u32) -> u32 {
         self.segments[segment as usize].reserved
     }
 
@@ -360,8 +364,7 @@ impl SegmentMap {
         for segment in std::mem::take(&mut self.changed) {
             let state = &mut self.segments[segment as usize];
             state.durable.copy_from_slice(&state.bits);
-            let empty = state.valid == 0 && !state.reserved && segment < self.limit;
-            if empty && !self.is_open(segment) {
+            if state.valid == 0 && segment < self.limit && !self.is_open(segment) {
                 self.free.insert(segment);
             }
             self.offer(segment);
@@ -384,13 +387,19 @@ impl SegmentMap {
         self.free.len() as u32
     }
 
-    /// Segments that data may lie in: below the limit and not given back.
+    /// As many segments as data may lie in: those below the limit, without as many as are given back.
     pub(crate) fn usable(&self) -> u32 {
-        self.limit - self.reserved
+        self.limit.saturating_sub(self.reserved_segments())
     }
 
-    pub(crate) fn reserved(&self) -> u32 {
+    /// Blocks given back.
+    pub(crate) fn reserved(&self) -> u64 {
         self.reserved
+    }
+
+    /// Segments that these would fill.
+    pub(crate) fn reserved_segments(&self) -> u32 {
+        self.reserved.div_ceil(u64::from(self.segment_blocks)) as u32
     }
 
     pub(crate) fn limit(&self) -> u32 {
@@ -401,13 +410,6 @@ impl SegmentMap {
     pub(crate) fn set_limit(&mut self, limit: u32) {
         if limit < self.limit {
             self.free.split_off(&limit);
-            // Segments given back already go with the rest.
-            for segment in limit..self.limit {
-                if std::mem::take(&mut self.segments[segment as usize].reserved) {
-                    self.reserved -= 1;
-                    self.dirty.insert(segment);
-                }
-            }
             for log in &mut self.logs {
                 if let Some(cursor) = log.take_if(|cursor| cursor.segment >= limit) {
                     self.changed.insert(cursor.segment);
@@ -421,12 +423,30 @@ impl SegmentMap {
         self.limit = limit;
     }
 
-    /// Counts a free segment as allocated, the highest one; `None` when none is free.
-    pub(crate) fn reserve(&mut self) -> Option<u32> {
-        let segment = self.free.pop_last()?;
-        self.segments[segment as usize].reserved = true;
-        self.reserved += 1;
-        self.dirty.insert(segment);
-        Some(segment)
+    /// Counts up to `most` blocks of a segment as allocated that may be written now and that no log is at, the highest ones;
+    /// their places.
+    pub(crate) fn reserve(&mut self, segment: u32, most: u32) -> Vec<u32> {
+        if segment >= self.limit || self.is_open(segment) {
+            return Vec::new();
+        }
+        let state = &self.segments[segment as usize];
+        let may = |within: &u32| state.busy((within / 64) as usize) >> (within % 64) & 1 == 0;
+        let places: Vec<u32> = (0..self.segment_blocks).rev().filter(may).take(most as usize).collect();
+        for &within in &places {
+            self.set((segment, within));
+        }
+        self.segments[segment as usize].reserved += places.len() as u32;
+        self.valid -= places.len() as u64;
+        self.reserved += places.len() as u64;
+        self.offer(segment);
+        places
+    }
+
+    /// A block that was given back is free again.
+    pub(crate) fn unreserve(&mut self, place: (u32, u32)) {
+        self.clear(place);
+        self.segments[place.0 as usize].reserved -= 1;
+        self.valid += 1;
+        self.reserved -= 1;
     }
 }

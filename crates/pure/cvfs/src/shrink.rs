@@ -9,7 +9,7 @@
 //! changes nothing where they have happened.
 
 use crate::checkpoint::Move;
-use crate::device::{blocks_of, trim};
+use crate::device::blocks_of;
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::layout::{MOVES_MAX, SEGMENTS_MIN};
@@ -45,20 +45,22 @@ impl<D: Volume> FileSystem<D> {
             return Err(VolumeError::from(refused).into());
         }
         let now = self.layout.segments_in(self.blocks);
-        let count_reserved = if method == Method::Holes { self.segments.reserved() } else { 0 };
+        let reserved = self.segments.reserved_segments();
+        let count_reserved = if method == Method::Holes { reserved } else { 0 };
         let target = self.layout.segments_in(blocks);
         if target + count_reserved >= now {
             return Err(FsError::Invalid("the new size is not smaller by a segment"));
         }
         let used = self.segments.valid() + self.unwritten;
-        // Reserved segments above the new end go with it, so this is careful by those.
-        let usable = if method == Method::Holes { target } else { target.saturating_sub(self.segments.reserved()) };
+        // Blocks above the new end that are given back already go with it, so this is careful by those.
+        let usable = if method == Method::Holes { target } else { target.saturating_sub(reserved) };
         if target < SEGMENTS_MIN || used > self.capacity(usable) {
             return Err(FsError::NoSpace);
         }
         self.sync()?;
-        let segments = if method == Method::Holes { now - count_reserved - target } else { target };
+        let holes = u64::from(now - count_reserved - target) * u64::from(self.layout.segment_blocks);
         if method != Method::Holes {
+            self.take_again(target)?;
             self.segments.set_limit(target);
             self.changed = true;
         }
@@ -66,10 +68,11 @@ impl<D: Volume> FileSystem<D> {
             method,
             blocks_before: self.blocks,
             moved_before: self.counters.blocks_moved + self.counters.blocks_cleaned,
-            segments,
+            segments: target,
+            wanted: holes,
             given: 0,
             nodes: false,
-            next: segments,
+            next: if method == Method::Holes { now } else { target },
         });
         Ok(())
     }
@@ -127,7 +130,7 @@ impl<D: Volume> FileSystem<D> {
         let enough = |&segments: &u32| used <= self.capacity(segments) && segments >= SEGMENTS_MIN;
         let lowest = (used / u64::from(self.layout.segment_blocks)) as u32;
         let segments = (lowest..).find(enough).unwrap_or(self.layout.segments);
-        self.layout.segment_first(segments + self.segments.reserved())
+        self.layout.segment_first(segments + self.segments.reserved_segments())
     }
 
     fn step_move(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
@@ -263,25 +266,51 @@ impl<D: Volume> FileSystem<D> {
     }
 
     fn step_holes(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
-        let blocks = self.layout.segment_blocks;
-        let mut reserved = Vec::new();
-        while resizing.segments > 0 && reserved.len() as u32 * blocks < blocks_max.max(blocks) {
-            // A whole segment less must leave room for the next checkpoint.
-            self.prepare(Cost { new: 0, dirty: u64::from(blocks), frees: false })?;
-            let Some(segment) = self.segments.reserve() else {
-                if self.clean_some(resizing.segments)? == 0 {
-                    return Err(FsError::NoSpace);
-                }
-                continue;
-            };
-            reserved.push(segment);
-            resizing.segments -= 1;
+        let segment_blocks = self.layout.segment_blocks;
+        let mut count = 0;
+        while resizing.given < resizing.wanted && count < blocks_max.max(segment_blocks) {
+            // Fewer free blocks must leave room for the next checkpoint.
+            self.prepare(Cost { new: 0, dirty: u64::from(segment_blocks), frees: false })?;
+            let segment = resizing.next.checked_sub(1).ok_or(FsError::NoSpace)?;
+            let most = (resizing.wanted - resizing.given).min(u64::from(segment_blocks)) as u32;
+            let blocks = self.give_back(segment, most)?;
             resizing.given += u64::from(blocks);
+            count += blocks;
+            resizing.next = segment;
         }
         self.checkpoint()?;
-        for segment in reserved {
-            trim(&mut self.device, self.layout.segment_first(segment), blocks)?;
+        Ok((resizing.given >= resizing.wanted).then(|| self.report(resizing, resizing.given)))
+    }
+
+    /// Counts up to `most` free blocks of a segment as allocated; how many. Where the device has not heard that they are free,
+    /// it does as it would have.
+    pub(crate) fn give_back(&mut self, segment: u32, most: u32) -> Result<u32, FsError> {
+        let first = self.layout.segment_first(segment);
+        let places = self.segments.reserve(segment, most);
+        for &within in &places {
+            // No node has number zero.
+            self.set_owner(first + within, 0, WHOLE_NODE)?;
         }
-        Ok((resizing.segments == 0).then(|| self.report(resizing, resizing.given)))
+        Ok(places.len() as u32)
+    }
+
+    /// Whether a valid block is one that was given back.
+    pub(crate) fn is_given_back(&mut self, block: u32) -> Result<bool, FsError> {
+        Ok(self.owner(block)?.0 == 0)
+    }
+
+    /// Blocks from a segment on that were given back are free again: they go with the end.
+    fn take_again(&mut self, from: u32) -> Result<(), FsError> {
+        for segment in from..self.layout.segments {
+            if self.segments.reserved_in(segment) == 0 {
+                continue;
+            }
+            for within in self.segments.valid_in(segment).collect::<Vec<_>>() {
+                if self.is_given_back(self.layout.segment_first(segment) + within)? {
+                    self.segments.unreserve((segment, within));
+                }
+            }
+        }
+        Ok(())
     }
 }
