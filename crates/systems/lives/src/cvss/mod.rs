@@ -49,6 +49,6 @@ pub use host::HostConfig;
 pub use manager::{Answer, Capacities, Manager, Step};
 pub use mounted::Below;
 pub use mounted_files::{DiscardRule, Placement};
-pub use shrinking::shrink_seconds;
+pub use shrinking::{reads_beside_holes, shrink_seconds};
 pub use store::{StoreConfig, StoreLife, StoreLoad};
 pub use times::Timing;

@@ -3,9 +3,9 @@
 use super::section::CvssScenario;
 use crate::cvss::{
     Below, CvssFigures, CvssSample, Design, DeviceConfig, DiscardRule, FilebenchConfig, FilebenchLife, FioConfig,
-    FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife, Timing, shrink_seconds,
+    FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife, Timing, reads_beside_holes, shrink_seconds,
 };
-use flashyard_cvfs::Method;
+use flashyard_cvfs::{BLOCK_BYTES, Method};
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::reproduce::{NamedRun, Number};
@@ -42,6 +42,9 @@ pub(crate) struct CvssRun {
 /// Work that is no life: a GiB of an aged file system is given back once.
 const SHRINKING: [(&str, Method); 3] =
     [("shrink-remap", Method::Remap), ("shrink-relocate", Method::Relocate), ("shrink-holes", Method::Holes)];
+
+/// Work that is no life: sequential reads before and after that, in requests of so many blocks.
+pub(super) const HOLES_READS: [(&str, usize); 2] = [("holes-reads-16k", 4), ("holes-reads-4m", 1024)];
 
 /// A life of a design as it is published.
 pub(super) const fn run(design: Design, load: &'static str) -> CvssRun {
@@ -136,6 +139,8 @@ impl NamedRun for CvssRun {
         let (device, host, below, seed) = (self.device(base), base.host(), self.below, base.seed);
         let figures = if let Some(&(_, method)) = SHRINKING.iter().find(|(name, _)| *name == self.load) {
             shrink_seconds(device, method, seed).map(once)
+        } else if let Some(&(_, blocks)) = HOLES_READS.iter().find(|(name, _)| *name == self.load) {
+            reads_beside_holes(device, blocks, seed).map(|rates| before_and_after(rates, blocks))
         } else if let Some(load) = base.filebench(self.load) {
             let config = FilebenchConfig { device, host, below, load, seed };
             FilebenchLife::new(config).and_then(|mut life| life.live(&mut watch))
@@ -159,6 +164,16 @@ impl NamedRun for CvssRun {
 fn once(seconds: f64) -> CvssFigures {
     let timing = Timing { operation_mean_us: 1e6 * seconds, requests_per_second: 1.0 / seconds, ..Timing::default() };
     CvssFigures { samples: vec![CvssSample { timing, ..CvssSample::default() }], ..CvssFigures::default() }
+}
+
+/// Figures of a drive that reads `blocks` at a time: two samples.
+fn before_and_after(bytes_per_second: [f64; 2], blocks: usize) -> CvssFigures {
+    let sample = |bytes_per_second: f64| {
+        let requests_per_second = bytes_per_second / (blocks * BLOCK_BYTES) as f64;
+        let timing = Timing { requests_per_second, operation_mean_us: 1e6 / requests_per_second, ..Timing::default() };
+        CvssSample { timing, ..CvssSample::default() }
+    };
+    CvssFigures { samples: bytes_per_second.map(sample).to_vec(), ..CvssFigures::default() }
 }
 
 fn record(name: String, figures: &CvssFigures) -> CapacityRecord {
