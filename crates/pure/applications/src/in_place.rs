@@ -9,7 +9,7 @@
 //! Source: [X] what allocation in place has in common in ext4 and XFS.
 
 use crate::files::{Files, FilesError};
-use flashyard_blk::{Blocking, Operation, RequestError, Volume, VolumeError};
+use flashyard_blk::{Blocking, Operation, Piece, RequestError, Volume, VolumeError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a block. Source: [X] as CVFS's
@@ -216,12 +216,13 @@ impl<D: Volume> Files for InPlaceFiles<D> {
     fn read(&mut self, number: u32, offset: u64, buffer: &mut [u8]) -> Result<usize, FilesError> {
         let len = self.size(number)?.saturating_sub(offset).min(buffer.len() as u64) as usize;
         let mut done = 0;
+        let mut pieces = Vec::new();
         while done < len {
             let at = offset + done as u64;
             let (page, within) = ((at / BLOCK as u64) as u32, (at % BLOCK as u64) as usize);
             let whole = if within == 0 { (len - done) / BLOCK } else { 0 };
             if let Some((block, count)) = self.run(number, page, whole) {
-                self.device.read(block, &mut buffer[done..done + count * BLOCK]).map_err(failed)?;
+                pieces.push(Piece { first: block.into(), blocks: count as u32, at: done });
                 done += count * BLOCK;
                 continue;
             }
@@ -230,6 +231,11 @@ impl<D: Volume> Files for InPlaceFiles<D> {
             buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
             done += count;
         }
+        match pieces[..] {
+            [Piece { first, blocks, at }] => self.device.read(first, &mut buffer[at..][..blocks as usize * BLOCK]),
+            _ => self.device.read_together(&pieces, buffer),
+        }
+        .map_err(failed)?;
         Ok(len)
     }
 

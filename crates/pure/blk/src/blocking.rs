@@ -8,6 +8,17 @@ use flashyard_units::{SimSpan, SimTime};
 /// The longest wait for one completion.
 const PATIENCE: SimSpan = SimSpan::from_ms(60_000);
 
+/// Blocks of a volume, and the place of their bytes in a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The first block.
+    pub first: u64,
+    /// How many.
+    pub blocks: u32,
+    /// Where their bytes begin in the buffer.
+    pub at: usize,
+}
+
 /// A volume whose requests are waited for, one after the other. Ranges that are longer than a request may be are taken in
 /// parts; when a part fails, those before it have happened.
 #[derive(Debug)]
@@ -114,6 +125,48 @@ impl<V: Volume> Blocking<V> {
             part.copy_from_slice(&found);
             Ok(())
         })
+    }
+
+    /// Reads pieces that are apart on the volume, all of them under way together.
+    ///
+    /// Errors: those of [`Self::call`], of any piece. The buffer then holds anything.
+    pub fn read_together(&mut self, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), VolumeError> {
+        let info = self.volume.info();
+        let block_bytes = info.block_bytes as usize;
+        let first_token = self.tokens + 1;
+        let mut places = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let mut done = 0;
+            while done < piece.blocks {
+                let count = info.limits.request_blocks.min(piece.blocks - done);
+                let first = piece.first + u64::from(done);
+                let request = VolumeRequest { volume: info.id, operation: Operation::Read, first, count, source: 0 };
+                self.tokens += 1;
+                self.volume.submit(self.now, self.tokens, &request, Payload::None)?;
+                places.push((piece.at + done as usize * block_bytes, count as usize * block_bytes));
+                done += count;
+            }
+        }
+        let deadline = self.now.saturating_add(PATIENCE);
+        let mut left = places.len();
+        while left > 0 {
+            self.now = self.volume.advance(deadline, &mut self.ended)?;
+            for completion in self.ended.drain(..) {
+                // Completions of calls that were given up come late.
+                let Some(index) = completion.token.checked_sub(first_token) else { continue };
+                let &(at, bytes) = places.get(index as usize).ok_or(VolumeError::Io("an unknown token".to_owned()))?;
+                completion.result?;
+                if completion.bytes.len() != bytes {
+                    return Err(VolumeError::Io(format!("{} bytes instead of {bytes}", completion.bytes.len())));
+                }
+                buffer[at..at + bytes].copy_from_slice(&completion.bytes);
+                left -= 1;
+            }
+            if left > 0 && self.now >= deadline {
+                return Err(VolumeError::Late(PATIENCE));
+            }
+        }
+        Ok(())
     }
 
     /// Writes whole blocks, beginning with block `first`.
@@ -247,6 +300,37 @@ mod tests {
             // One after the other: the time is the sum.
             prop_assert_eq!(volume.now, SimTime::ZERO + SimSpan::from_us(2 * count as u64));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_read_together_and_each_goes_to_its_place(
+            request_blocks in 1_u32..9, pieces in prop::collection::vec((0_u64..50, 1_u32..14), 0..9), seed: u8,
+        ) {
+            let mut volume = Blocking::new(Slow::new(request_blocks));
+            let bytes: Vec<u8> = (0..BLOCKS * BLOCK_BYTES).map(|at| (at as u8).wrapping_mul(31) ^ seed).collect();
+            volume.write(0_u64, &bytes).expect("it fits");
+            let mut blocks = 0;
+            let mut expected = Vec::new();
+            let mut list = Vec::new();
+            for (first, count) in pieces {
+                list.push(Piece { first, blocks: count, at: blocks * BLOCK_BYTES });
+                expected.extend_from_slice(&bytes[first as usize * BLOCK_BYTES..][..count as usize * BLOCK_BYTES]);
+                blocks += count as usize;
+            }
+            let mut found = vec![0; expected.len()];
+            volume.read_together(&list, &mut found).expect("it fits");
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn a_piece_that_cannot_be_read_fails_all() {
+        let mut volume = Blocking::new(Slow::new(8));
+        let pieces = [Piece { first: 3, blocks: 1, at: 0 }, Piece { first: 64, blocks: 1, at: BLOCK_BYTES }];
+        assert!(matches!(volume.read_together(&pieces, &mut [0; 2 * BLOCK_BYTES]), Err(VolumeError::Refused(_))));
+        // The one that was under way comes late and harms no one.
+        volume.read(5_u64, &mut [0; BLOCK_BYTES]).expect("it fits");
     }
 
     #[test]

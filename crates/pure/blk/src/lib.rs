@@ -11,7 +11,7 @@ mod contract;
 mod request;
 mod volume;
 
-pub use blocking::Blocking;
+pub use blocking::{Blocking, Piece};
 pub use contract::{Completion, Immediate, Payload, Volume, VolumeError};
 pub use request::{BlockRequest, Operation, TraceRecord};
 pub use volume::{RequestError, VolumeInfo, VolumeLimits, VolumeRequest, check};

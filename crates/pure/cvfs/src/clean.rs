@@ -1,11 +1,11 @@
 //! Space that becomes free. Cleaning writes the valid blocks of a segment again elsewhere; discards report free blocks
 //! to the device.
 
-use crate::device::trim;
+use crate::device::{BLOCK_BYTES, trim};
 use crate::error::FsError;
 use crate::fs::{Cleaning, FileSystem};
 use crate::node::WHOLE_NODE;
-use flashyard_blk::Volume;
+use flashyard_blk::{Piece, Volume};
 use flashyard_units::SimTime;
 
 /// Trim commands of one round. [A] as F2FS does by default.
@@ -39,31 +39,51 @@ impl<D: Volume> FileSystem<D> {
         self.segments.keep_out(victim);
         let first = self.layout.segment_first(victim);
         let blocks: Vec<u32> = self.segments.valid_in(victim).map(|within| first + within).collect();
-        for block in blocks {
-            self.carry(block)?;
-        }
+        self.carry(&blocks)?;
         // A victim without valid blocks is freed by the checkpoint alone.
         self.changed = true;
         Ok(true)
     }
 
-    /// Takes one valid block into memory, to be written elsewhere.
-    pub(crate) fn carry(&mut self, block: u32) -> Result<(), FsError> {
-        let (nid, slot) = self.owner(block)?;
-        let damaged = FsError::Corrupt { what: "owner", block };
-        if slot == WHOLE_NODE {
-            if self.address(nid)? != block {
+    /// Takes valid blocks into memory, to be written elsewhere; a segment's worth of pages is read together.
+    pub(crate) fn carry(&mut self, blocks: &[u32]) -> Result<(), FsError> {
+        blocks.chunks(self.layout.segment_blocks as usize).try_for_each(|blocks| self.carry_together(blocks))
+    }
+
+    fn carry_together(&mut self, blocks: &[u32]) -> Result<(), FsError> {
+        let mut pages = Vec::new();
+        let mut pieces = Vec::<Piece>::new();
+        for &block in blocks {
+            let (nid, slot) = self.owner(block)?;
+            let damaged = FsError::Corrupt { what: "owner", block };
+            if slot == WHOLE_NODE {
+                if self.address(nid)? != block {
+                    return Err(damaged);
+                }
+                self.node_moved(nid)?;
+                continue;
+            }
+            let node = self.node(nid)?;
+            let (ino, page) = (node.ino, node.pages_below(slot.into()).0);
+            if node.pointers.get(usize::from(slot)) != Some(&block) {
                 return Err(damaged);
             }
             self.node_moved(nid)?;
-            return Ok(());
+            if self.pages.holds(ino, page) {
+                continue;
+            }
+            match pieces.last_mut() {
+                Some(last) if last.first + u64::from(last.blocks) == u64::from(block) => last.blocks += 1,
+                _ => pieces.push(Piece { first: block.into(), blocks: 1, at: pages.len() * BLOCK_BYTES }),
+            }
+            pages.push((ino, page));
         }
-        let node = self.node(nid)?;
-        let (ino, page) = (node.ino, node.pages_below(slot.into()).0);
-        if node.pointers.get(usize::from(slot)) != Some(&block) {
-            return Err(damaged);
+        let mut bytes = vec![0; pages.len() * BLOCK_BYTES];
+        self.device.read_together(&pieces, &mut bytes)?;
+        for (page, bytes) in pages.into_iter().zip(bytes.chunks(BLOCK_BYTES)) {
+            self.move_page(page, bytes);
         }
-        self.move_page(ino, page, nid)
+        Ok(())
     }
 
     /// Lets time pass: reports free blocks to the device, if the policy says so. `active` says whether a request came

@@ -6,7 +6,7 @@ use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::node::{FILE_BYTES_MAX, HOLE, Kind, UNWRITTEN};
 use crate::segments::Log;
-use flashyard_blk::Volume;
+use flashyard_blk::{Piece, Volume};
 use std::collections::btree_map::Entry;
 use std::ops::Range;
 
@@ -30,20 +30,26 @@ impl<D: Volume> FileSystem<D> {
         }
         let len = inode.size.saturating_sub(offset).min(buffer.len() as u64) as usize;
         let mut done = 0;
+        let mut pieces = Vec::new();
         while done < len {
             let at = offset + done as u64;
-            let (page, within) = (at / PAGE, (at % PAGE) as usize);
+            let (page, within) = ((at / PAGE), (at % PAGE) as usize);
             let run = if within == 0 { self.run_from(ino, page, (len - done) / BLOCK_BYTES)? } else { None };
             if let Some((block, blocks)) = run {
-                let bytes = blocks * BLOCK_BYTES;
-                self.device.read(block, &mut buffer[done..done + bytes])?;
-                done += bytes;
+                pieces.push(Piece { first: block.into(), blocks: blocks as u32, at: done });
+                done += blocks * BLOCK_BYTES;
                 continue;
             }
             let count = (BLOCK_BYTES - within).min(len - done);
             let bytes = self.page(ino, page)?;
             buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
             done += count;
+        }
+        match pieces[..] {
+            [Piece { first, blocks, at }] => {
+                self.device.read(first, &mut buffer[at..][..blocks as usize * BLOCK_BYTES])?
+            }
+            _ => self.device.read_together(&pieces, buffer)?,
         }
         Ok(len)
     }
@@ -184,15 +190,10 @@ impl<D: Volume> FileSystem<D> {
         }
     }
 
-    /// Reads a page into memory, to be written elsewhere. Space must be prepared.
-    pub(crate) fn move_page(&mut self, ino: u32, page: u64, nid: u32) -> Result<(), FsError> {
-        if !self.pages.holds(ino, page) {
-            let bytes = self.page(ino, page)?;
-            self.pages.0.insert((ino, page), Page { bytes, log: Log::DataCold });
-            self.counters.pages_carried += 1;
-        }
-        self.node_moved(nid)?;
-        Ok(())
+    /// Takes a page that was read into memory, to be written elsewhere. Space must be prepared.
+    pub(crate) fn move_page(&mut self, (ino, page): (u32, u64), bytes: &[u8]) {
+        self.pages.0.insert((ino, page), Page { bytes: block_from(bytes), log: Log::DataCold });
+        self.counters.pages_carried += 1;
     }
 
     /// Writes pages in memory to their logs. The nodes that point to them are dirty already.

@@ -150,7 +150,7 @@ impl<D: Volume> FileSystem<D> {
         match resizing.method {
             Method::Remap => self.remap(&sources)?,
             _ => {
-                sources.into_iter().try_for_each(|block| self.carry(block))?;
+                self.carry(&sources)?;
                 self.checkpoint()?;
             }
         }

@@ -1,6 +1,6 @@
 //! A drive that file systems are mounted on: contents, translation layer, 64 dies in time, and the host's page cache above.
 //!
-//! 1. A read waits for its dies unless the page cache has it, and its caller waits for the read.
+//! 1. A read waits for its dies unless the page cache has it, and its caller waits for the reads that are under way together.
 //! 2. A write goes to the translation layer; reclaim and wear leveling that it makes necessary take the dies' time before
 //!    its programs. There is no buffer in the drive. Its caller waits only when too much is under way, or for a flush.
 //! 3. Background work, such as write-back and merges of a store, is issued as time passes, so many commands at a time, behind
@@ -132,6 +132,8 @@ pub(super) struct TimedDrive {
     dies: [Die; DIES],
     /// The caller's time.
     now_ns: u64,
+    /// When the reads that the caller is going to wait for are done.
+    awaited_ns: u64,
     last_done_ns: u64,
     /// Writes under way, by the time when they are done.
     under_way: VecDeque<u64>,
@@ -169,6 +171,7 @@ impl TimedDrive {
             cached: (cached_pages > 0).then(|| Lru::new(cached_pages)),
             dies: [Die::default(); DIES],
             now_ns: 0,
+            awaited_ns: 0,
             last_done_ns: 0,
             under_way: VecDeque::new(),
             under_way_most,
@@ -422,7 +425,7 @@ impl TimedDrive {
                     self.read_block(block, &mut seen);
                 }
                 if seen.count > 0 {
-                    self.now_ns = seen.done_ns;
+                    self.awaited_ns = self.awaited_ns.max(seen.done_ns);
                     self.window.reads.record(SimSpan::from_ns(seen.done_ns - start_ns));
                 }
             }
@@ -501,6 +504,7 @@ impl Volume for TimedDrive {
     }
 
     fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        self.now_ns = self.now_ns.max(std::mem::take(&mut self.awaited_ns));
         self.data.advance(until, into)
     }
 }
