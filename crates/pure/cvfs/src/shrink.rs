@@ -146,14 +146,15 @@ impl<D: Volume> FileSystem<D> {
         if sources.is_empty() {
             return self.finish(resizing).map(Some);
         }
-        self.counters.blocks_moved += sources.len() as u64;
-        match resizing.method {
+        let moved = match resizing.method {
             Method::Remap => self.remap(&sources)?,
             _ => {
                 self.carry(&sources)?;
                 self.checkpoint()?;
+                sources.len()
             }
-        }
+        };
+        self.counters.blocks_moved += moved as u64;
         Ok(None)
     }
 
@@ -166,18 +167,15 @@ impl<D: Volume> FileSystem<D> {
     /// Valid blocks above the new end, the lowest ones.
     fn sources(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Vec<u32>, FsError> {
         let mut sources = Vec::new();
-        let mut runs = 0;
         for segment in resizing.next..self.layout.segments_in(self.blocks) {
             let first = self.layout.segment_first(segment);
             let valid: Vec<u32> = self.segments.valid_in(segment).map(|within| first + within).collect();
             for block in valid {
-                if sources.len() as u32 == blocks_max || runs == MOVES_MAX {
+                if sources.len() as u32 == blocks_max {
                     return Ok(sources);
                 }
                 if (self.owner(block)?.1 == WHOLE_NODE) == resizing.nodes {
                     sources.push(block);
-                    // Each block may be a run of its own.
-                    runs += 1;
                 }
             }
             if sources.is_empty() {
@@ -187,9 +185,15 @@ impl<D: Volume> FileSystem<D> {
         Ok(sources)
     }
 
-    fn remap(&mut self, sources: &[u32]) -> Result<(), FsError> {
+    /// Remaps the first of these blocks, as many as one checkpoint can announce; how many.
+    fn remap(&mut self, sources: &[u32]) -> Result<usize, FsError> {
         let mut moves = Vec::<Move>::new();
+        let mut moved = 0;
         for &source in sources {
+            // The next block may begin a run of its own.
+            if moves.len() == MOVES_MAX {
+                break;
+            }
             let (nid, slot) = self.owner(source)?;
             let log = if slot == WHOLE_NODE { Log::NodeCold } else { Log::DataCold };
             // The destination is valid from now on, so that nothing else is written there.
@@ -200,12 +204,13 @@ impl<D: Volume> FileSystem<D> {
                 }
                 _ => moves.push(Move { destination, source, count: 1 }),
             }
+            moved += 1;
         }
         self.checkpoint_announcing(moves.clone())?;
         let done = self.carry_out(&moves);
         // The sources are unmapped now, and the last checkpoint needs them moved.
         self.frozen |= done.is_err();
-        done
+        done.map(|()| moved)
     }
 
     /// Repeats the remaps that a checkpoint announced.
