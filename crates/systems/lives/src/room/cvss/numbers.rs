@@ -2,7 +2,7 @@
 //!
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, Heavy, run};
-use crate::cvss::Design::{self, Artifact, AutoStream, Literal, Traditional};
+use crate::cvss::Design::{Artifact, AutoStream, Literal, Traditional};
 use crate::cvss::{Below, Placement, ideal_focusing_bytes};
 use flashyard_describe::reproduce::{Number, claim, percent_above};
 use flashyard_report::{CapacityRecord, CapacitySample};
@@ -21,27 +21,23 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
         number("wear-one-state", [run(Traditional, "random-30")], |lives| {
             100.0 * lives[0].mean(|sample| sample.in_one_state)
         }),
-        number("write-mean", [fio(Artifact), fio(Traditional)].concat(), |lives| {
-            let of = |sample: &CapacitySample| sample.written_bytes_per_second;
-            mean(pairs(lives).map(|(ours, theirs)| percent_above(mean(ours.ratios(theirs, of).into_iter()), 1.0)))
-        }),
         number("blocked-trss", [run(Traditional, "varmail")], delayed),
         number("blocked-cvss", [run(Artifact, "varmail")], delayed),
         Number::of("zipf-30-tb-bound", [], |_| ideal_focusing_bytes(137.438_953_472e9, 38e9, 0.0737, 290) / TB),
     ];
     numbers.extend(at_equal_writes());
     numbers.extend(while_fast());
+    for below in [Below::PUBLISHED, IN_PLACE] {
+        numbers.extend(of_fio(below));
+    }
     numbers.extend(errors());
     numbers.extend(weights());
     numbers
 }
 
-/// Rows 7, 8 and 10.
+/// Row 10.
 fn at_equal_writes() -> Vec<CapacityNumber> {
     let mut numbers = Vec::new();
-    for (id, load) in [("zipf", "zipf-30"), ("random-30", "random-30"), ("random-70", "random-70")] {
-        number_of_gain(&mut numbers, &format!("{id}-read-artifact"), load);
-    }
     for load in ["fileserver", "netsfs", "varmail"] {
         let runs = [Artifact, Traditional].map(|design| run(design, load));
         numbers.push(number(&format!("latency-{load}"), runs, |lives| {
@@ -56,12 +52,43 @@ fn at_equal_writes() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// The greatest gain in requests a second at equal writes.
-fn number_of_gain(numbers: &mut Vec<CapacityNumber>, id: &str, load: &'static str) {
-    numbers.push(number(id, [Artifact, Traditional].map(|design| run(design, load)), |lives| {
-        let gains = lives[0].ratios(lives[1], |sample| sample.requests_per_second);
-        percent_above(gains.into_iter().fold(0.0, f64::max), 1.0)
+/// Rows 7 to 9 and 15 to 18 on one file system.
+fn of_fio(below: Below) -> Vec<CapacityNumber> {
+    let suffix = if below == IN_PLACE { "-in-place" } else { "" };
+    let life = move |design, load| CvssRun { below, ..run(design, load) };
+    let of =
+        move |design, loads: &[&'static str]| -> Vec<CvssRun> { loads.iter().map(|load| life(design, load)).collect() };
+    let mut numbers = Vec::new();
+    for (id, load) in [("zipf", "zipf-30"), ("random-30", "random-30"), ("random-70", "random-70")] {
+        let runs = [Artifact, Traditional].map(|design| life(design, load));
+        numbers.push(number(&format!("{id}-read-artifact{suffix}"), runs, greatest_gain));
+    }
+    let written = [of(Artifact, &FIO), of(Traditional, &FIO)].concat();
+    numbers.push(number(&format!("write-mean{suffix}"), written, |lives| {
+        let of = |sample: &CapacitySample| sample.written_bytes_per_second;
+        mean(pairs(lives).map(|(ours, theirs)| percent_above(mean(ours.ratios(theirs, of).into_iter()), 1.0)))
     }));
+    for (rival, against) in [("trss", Traditional), ("autostream", AutoStream)] {
+        let gain = |lives: &[&CapacityRecord], figure: fn(&CapacityRecord) -> f64| {
+            mean(pairs(lives).map(|(ours, theirs)| percent_above(figure(ours) / figure(theirs), 1.0)))
+        };
+        let at_80 = |life: &CapacityRecord| life.written_bytes_at_80;
+        let both = |loads: &[&'static str]| [of(Artifact, loads), of(against, loads)].concat();
+        let id = |name: &str| format!("{name}-over-{rival}-artifact{suffix}");
+        numbers.push(number(&id("random-30"), both(&["random-30"]), move |lives| gain(lives, at_80)));
+        numbers.push(number(&id("70"), both(&["zipf-70", "random-70"]), move |lives| gain(lives, at_80)));
+        numbers.push(number(&id("highest"), both(&FIO), move |lives| gain(lives, untouched)));
+        numbers.push(number(&format!("zipf-70-more-than-{rival}{suffix}"), both(&["zipf-70"]), |lives| {
+            (lives[0].written_bytes - lives[1].written_bytes) / TB
+        }));
+    }
+    numbers
+}
+
+/// The greatest gain in requests a second at equal writes.
+fn greatest_gain(lives: &[&CapacityRecord]) -> f64 {
+    let gains = lives[0].ratios(lives[1], |sample| sample.requests_per_second);
+    percent_above(gains.into_iter().fold(0.0, f64::max), 1.0)
 }
 
 /// The mean time of an operation.
@@ -74,7 +101,7 @@ fn delayed(lives: &[&CapacityRecord]) -> f64 {
     100.0 * lives[0].mean(|sample| sample.delayed)
 }
 
-/// Rows 14 to 18: what can be written while the drive is fast enough.
+/// Row 14: what can be written while the drive is fast enough.
 fn while_fast() -> Vec<CapacityNumber> {
     let at = |id: &str, life| number(id, [life], |lives| lives[0].written_bytes_at_80 / TB);
     let zipf = |design| run(design, "zipf-30");
@@ -85,28 +112,12 @@ fn while_fast() -> Vec<CapacityNumber> {
         at("zipf-30-tb-cvss-literal", zipf(Literal)),
         at("zipf-30-tb-cvss-required", CvssRun { is_required: true, ..zipf(Artifact) }),
         at("zipf-30-tb-trss-in-place", CvssRun { below: IN_PLACE, ..zipf(Traditional) }),
+        at("zipf-30-tb-autostream-in-place", CvssRun { below: IN_PLACE, ..zipf(AutoStream) }),
         at("zipf-30-tb-cvss-in-place", CvssRun { below: IN_PLACE, ..zipf(Artifact) }),
     ];
     for (name, design) in [("trss", Traditional), ("autostream", AutoStream), ("cvss", Artifact)] {
         let id = format!("zipf-30-tb-{name}-for-good");
         numbers.push(number(&id, [run(design, "zipf-30")], |lives| fast_for_good(lives[0]) / TB));
-    }
-    for (rival, against) in [("trss", Traditional), ("autostream", AutoStream)] {
-        let gain = |lives: &[&CapacityRecord], figure: fn(&CapacityRecord) -> f64| {
-            mean(pairs(lives).map(|(ours, theirs)| percent_above(figure(ours) / figure(theirs), 1.0)))
-        };
-        let at_80 = |life: &CapacityRecord| life.written_bytes_at_80;
-        let runs = [run(Artifact, "random-30"), run(against, "random-30")];
-        numbers.push(number(&format!("random-30-over-{rival}-artifact"), runs, move |lives| gain(lives, at_80)));
-        let of = |design| ["zipf-70", "random-70"].map(|load| run(design, load));
-        let runs = [of(Artifact), of(against)].concat();
-        numbers.push(number(&format!("70-over-{rival}-artifact"), runs, move |lives| gain(lives, at_80)));
-        let runs = [fio(Artifact), fio(against)].concat();
-        numbers.push(number(&format!("highest-over-{rival}-artifact"), runs, move |lives| gain(lives, untouched)));
-        let runs = [run(Artifact, "zipf-70"), run(against, "zipf-70")];
-        numbers.push(number(&format!("zipf-70-more-than-{rival}"), runs, |lives| {
-            (lives[0].written_bytes - lives[1].written_bytes) / TB
-        }));
     }
     numbers
 }
@@ -148,10 +159,6 @@ fn weights() -> Vec<CapacityNumber> {
             claim([0, 1, 3].into_iter().all(|other| lives[2].amplification > lives[other].amplification))
         }),
     ]
-}
-
-fn fio(design: Design) -> Vec<CvssRun> {
-    FIO.map(|load| run(design, load)).to_vec()
 }
 
 /// The first half of the lives beside the second.
