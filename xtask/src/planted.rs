@@ -41,7 +41,7 @@ fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
     if !test.is_empty() {
         return fails(copy, target, name, &test);
     }
-    // As optimized as a release, but without linking all of it anew for each patch.
+    // As optimized as a release, but without linking all of it again for each patch.
     let explore = ["run", "--profile", "quick", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
     let output = patches::cargo()
         .args(explore)

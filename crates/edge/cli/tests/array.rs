@@ -223,7 +223,7 @@ fn chunks_move_while_a_server_is_killed_and_a_leg_is_lost() {
     served.done(&["detach", "v", "2"]);
     served.wait_for("degraded, 4 of 5 legs are whole");
     let mut volume = served.volume();
-    // What has moved is found, and what was on the leg that is lost is made of the others.
+    // Chunks that have moved are found, and those of the leg that is lost are made of the others.
     (0..).zip(&mut expected).for_each(|(client, expected)| expected.check(&mut volume, client));
     assert!(all >= 80);
     assert!(served.server.interrupt().status.success());

@@ -25,7 +25,7 @@ const SCANNED: u32 = 1024;
 /// Free places of a drive: one is kept, another may be taken by a hot chunk.
 const WANTED: usize = 2;
 
-/// What is hot, and the move that is under way.
+/// Hot chunks, and the move that is under way.
 #[derive(Clone, Debug)]
 pub(super) struct Mover {
     pub(super) is_on: bool,
@@ -255,7 +255,7 @@ impl Mover {
         self.end(from);
     }
 
-    /// What it does not do, for people.
+    /// The reason why nothing moves, for people.
     pub(super) const fn note(&self, chart: &Chart) -> &'static str {
         if !self.is_on {
             ", moves are off"

@@ -17,7 +17,7 @@ pub(super) enum Under {
     Join {
         leg: u8,
     },
-    /// What is read begins at this block of what is read together.
+    /// A read of the areas of a leg, from this block of both on; others begin at 0.
     Recovery {
         leg: u8,
         at: u32,
