@@ -57,7 +57,7 @@ pub fn how_to(repository: &Repository) -> Result<Vec<String>> {
 /// Errors: a copy that cannot be made or patched, cargo that cannot be run.
 pub fn how_to_compiles(repository: &Repository) -> Result<bool> {
     let target = repository.root.join("target");
-    patches::for_each(repository, PATCHES, &target.join(COPY), |copy, _| compiles(copy, &target))
+    patches::for_each(repository, PATCHES, &target.join(COPY), &[], |copy, _| compiles(copy, &target))
 }
 
 /// Everything is compiled with its tests: a match may lack a variant in any crate above those that a patch touches.

@@ -18,7 +18,8 @@ usage: cargo xtask COMMAND
   golden       run the reproductions, or the named one, those that take minutes (--long) or the others (--short), and
                compare them with scenarios/*/golden.txt (--accept: take them)
   how-to       apply each example of the how-to list (tests/how-to) to a copy of the last commit, and compile it
-  planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug
+  planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug; those that
+               are named, or all
   validation   write the tables of docs/validation.md from the golden tables
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces
   skipped      list the tests that checked nothing because something was missing (--forget: begin a new list)";
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
         ["golden", rest @ .., "--accept"] if rest.len() <= 1 => compare_golden(rest.first(), true),
         ["golden", rest @ ..] if rest.len() <= 1 => compare_golden(rest.first(), false),
         ["how-to"] => Repository::discover().and_then(|repository| how_to_compiles(&repository)),
-        ["planted"] => Repository::discover().and_then(|repository| planted_bugs(&repository)),
+        ["planted", names @ ..] => Repository::discover().and_then(|repository| planted_bugs(&repository, names)),
         ["validation"] => Repository::discover().and_then(|repository| validation(&repository)).map(|()| true),
         ["real-traces"] => real_traces(),
         ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {

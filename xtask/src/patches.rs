@@ -1,7 +1,7 @@
 //! Folders of patches: whether each still applies to the tree, and a copy of the last commit to apply it to.
 
 use crate::Repository;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -37,19 +37,25 @@ pub(crate) fn name(patch: &Path) -> String {
     patch.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Applies each patch of `folder` to a copy of the last commit at `place`, and carries `check` out there. True when all
-/// checks were.
+/// Applies each patch of `folder` whose name is one of `names`, or all without names, to a copy of the last commit at `place`, and carries `check` out
+/// there. True when all checks were.
 ///
-/// Errors: a copy that cannot be made or patched; those of `check`.
+/// Errors: a name without a patch; a copy that cannot be made or patched; those of `check`.
 pub(crate) fn for_each(
     repository: &Repository,
     folder: &str,
     place: &Path,
+    names: &[&str],
     check: impl Fn(&Path, &str) -> Result<bool>,
 ) -> Result<bool> {
+    let mut all = patches(repository, folder)?;
+    if let Some(other) = names.iter().find(|wanted| !all.iter().any(|patch| name(patch) == **wanted)) {
+        bail!("{folder} has no {other}");
+    }
+    all.retain(|patch| names.is_empty() || names.contains(&name(patch).as_str()));
     remove_copy(repository, place)?;
     run(&repository.root, &["worktree", "add", "--quiet", "--detach", path(place)?, "HEAD"])?;
-    let all = patches(repository, folder)?.into_iter().map(|patch| {
+    let all = all.into_iter().map(|patch| {
         println!("== {}", name(&patch));
         run(place, &["checkout", "--quiet", "--force", "HEAD"])?;
         run(place, &["apply", path(&patch)?])?;

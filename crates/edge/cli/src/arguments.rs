@@ -690,7 +690,7 @@ pub(crate) enum Switch {
     Set {
         /// Name of the volume
         volume: String,
-        /// The number: batch_one_in, under_way or batch_under_way of a priority; scrub or pause_us of an array
+        /// The number: batch_one_in, under_way or batch_under_way of a priority; scrub, pause_us, moves or move_pause_us of an array
         name: String,
         /// Its value
         value: u64,

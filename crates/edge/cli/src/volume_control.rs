@@ -139,6 +139,7 @@ pub(crate) fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f
             "answered": volume.answered,
             "failed": volume.failed,
             "versions": volume.versions,
+            "moved_chunks": volume.moved,
             "rebuild": volume.rebuild.map(|rebuild| {
                 let done = rebuild.all.saturating_sub(rebuild.left);
                 json!({ "left_blocks": rebuild.left, "share": done as f64 / rebuild.all.max(1) as f64 })

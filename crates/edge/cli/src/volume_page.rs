@@ -89,6 +89,8 @@ fn metrics(volumes: &[VolumeStatus]) -> String {
     metric(&mut text, what, &of_volumes(&|volume| Some(volume.under_way as u64)));
     let what = ("volume_copies_left_blocks", "gauge", "Blocks whose copies on legs of mirrors are to be made.");
     metric(&mut text, what, &of_volumes(&|volume| Some(volume.rebuild?.left)));
+    let what = ("volume_moved_chunks_total", "counter", "Chunks that arrays have moved between their legs.");
+    metric(&mut text, what, &of_volumes(&|volume| volume.moved));
     let legs = |value: &dyn Fn(&flashyard_volumes::LegStatus) -> [u64; 2]| -> Vec<(String, u64)> {
         let each = volumes.iter().flat_map(|volume| volume.legs.iter().enumerate().map(move |leg| (volume, leg)));
         let samples = each.flat_map(|(volume, (number, leg))| {

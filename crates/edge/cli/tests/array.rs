@@ -179,6 +179,58 @@ fn a_server_that_is_killed_amid_writes_loses_none_that_was_answered_and_leaves_n
     }
 }
 
+/// Five legs, two of which are fast, whose chunks move.
+fn moving(keys: &str) -> String {
+    let keys = format!("stripe = 3\nparity = 1\nchunk = \"16 KiB\"\nslots = 8\nmoves = true\n{keys}");
+    let of = |(name, (mib, speed)): (&str, (u32, u32))| {
+        format!("{{ file = \"{name}\", size = \"{mib} MiB\", speed = {speed} }}")
+    };
+    let sizes = [(12, 48), (10, 48), (10, 333), (10, 333), (12, 48)];
+    description(&keys, &["a", "b", "c", "d", "e"].into_iter().zip(sizes).map(of).collect::<Vec<_>>())
+}
+
+/// Chunks moved, as the status says.
+fn moved(served: &Served) -> u64 {
+    let status: serde_json::Value = serde_json::from_slice(&served.ctl(&["status", "--json"]).stdout).expect("JSON");
+    status["volumes"][0]["moved_chunks"].as_u64().expect("its chunks move")
+}
+
+#[test]
+fn chunks_move_while_a_server_is_killed_and_a_leg_is_lost() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let fast = "move_interval = \"5 ms\"\nmove_sample = 1\nmove_pause = \"0 ms\"";
+    let mut expected: Vec<Expected> = (0..2).map(|_| Expected::new()).collect();
+    let mut all = 0;
+    for round in 0..4 {
+        let served = Served::start(folder.path(), &moving(fast));
+        let mut volume = served.volume();
+        (0..).zip(&mut expected).for_each(|(client, expected)| expected.check(&mut volume, client));
+        // One client asks for few chunks: they are hot, and others are not.
+        let begun = Instant::now();
+        while moved(&served) < 20 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", served.shown());
+            for at in 0..40 {
+                read(&mut volume, 1205 + 4 * at * (1 + round), 1).expect("it is there");
+            }
+        }
+        all += moved(&served);
+        write_and_kill(served, &mut expected, 60 + 40 * round);
+    }
+    let served = Served::start(folder.path(), &moving(fast));
+    served.wait_for("s0 array: all 5 legs are whole");
+    served.done(&["set", "v", "moves", "0"]);
+    served.wait_for("moves are off");
+    served.done(&["detach", "v", "2"]);
+    served.wait_for("degraded, 4 of 5 legs are whole");
+    let mut volume = served.volume();
+    // Chunks that have moved are found, and those of the leg that is lost are made of the others.
+    (0..).zip(&mut expected).for_each(|(client, expected)| expected.check(&mut volume, client));
+    assert!(all >= 80);
+    assert!(served.server.interrupt().status.success());
+    let said = refused(folder.path(), &moving(fast).replace("moves = true", "").replace("move_", "# move_"));
+    assert!(said.contains("the array was made with moves = true, and the file says false"), "{said}");
+}
+
 #[test]
 fn legs_are_lost_replaced_and_rebuilt_while_clients_write_and_read() {
     let folder = tempfile::tempdir().expect("there is room");

@@ -5,7 +5,7 @@
 
 use crate::error::{OpenError, told};
 use crate::leg::{BLOCK, LegState, Source, Storage, Task};
-use flashyard_array::{Array, ArrayConfig, Found, Journal, Label, current_legs};
+use flashyard_array::{Array, ArrayConfig, Found, Journal, Label, MovesConfig, current_legs};
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_describe::Size;
 use flashyard_describe::arrays::{ArrayKeys, JournalName};
@@ -16,6 +16,21 @@ use flashyard_units::SimSpan;
 const CHUNK: u64 = 64 << 10;
 /// Changes of stripes under way at once, without `slots`. Source: \[A\] as many requests as a client of block devices usually has under way.
 const SLOTS: u32 = 32;
+
+/// Time between two looks at what is hot, and one access in so many counts. Source: \[A\] sheet paraid §3.4.
+const INTERVAL: SimSpan = SimSpan::from_ms(1000);
+const SAMPLE: u32 = 16;
+/// Time between two moves, without `move_pause`: at most 64 MB/s of chunks of 64 KiB. Source: \[A\].
+const MOVE_PAUSE: SimSpan = SimSpan::from_ms(1);
+/// Time until it looks for idle legs again. Source: \[A\].
+const LOOK: SimSpan = SimSpan::from_ms(1);
+/// Runs that a map has room for: one of so many chunks, the least and the most, those of the layout of a column beside, and bytes of each. Source: \[A\].
+const RUNS_ONE_IN: u64 = 16;
+const RUNS: [u64; 2] = [256, 65_536];
+const RUNS_OF_A_COLUMN: u64 = 64;
+const RUN_BYTES: u64 = 17;
+/// Moves at least until the map is written again. Source: \[A\].
+const LOG_LEAST: u32 = 16;
 
 /// Settings of an array.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +128,9 @@ pub(crate) fn assemble(
     let Some(mut label) = common_label(&probed, &names).map_err(wrong)? else {
         return make(volume, settings, legs, speeds);
     };
-    let config = label.config(pause_of(settings));
+    let sizes: Vec<u64> = label.legs.iter().map(|&(blocks, _)| blocks).collect();
+    let moves = moves_of(settings, &sizes, label.width);
+    let config = ArrayConfig { speeds: speeds.clone(), ..label.config(pause_of(settings), &moves) };
     agree(&label, settings, &speeds).map_err(wrong)?;
     let blocks = |number: usize| label.legs[number].0;
     for (number, leg) in legs.iter().enumerate() {
@@ -203,12 +220,17 @@ fn agree(label: &Label, settings: &ArraySettings, speeds: &[u64]) -> Result<(), 
     if made != given {
         return differs("journal", format!("{made:?}"), format!("{given:?}"));
     }
+    let (made, given) = (label.moves.is_some(), keys.moves == Some(true));
+    if made != given {
+        return differs("moves", made.to_string(), given.to_string());
+    }
     let slots = keys.slots.unwrap_or(SLOTS);
     if label.slots != slots {
         return differs("slots", label.slots.to_string(), slots.to_string());
     }
-    let config = ArrayConfig { speeds: speeds.to_vec(), ..label.config(SimSpan::ZERO) };
     let blocks: Vec<u64> = label.legs.iter().map(|&(blocks, _)| blocks).collect();
+    let moves = moves_of(settings, &blocks, label.width);
+    let config = ArrayConfig { speeds: speeds.to_vec(), ..label.config(SimSpan::ZERO, &moves) };
     let given = Label::new(&config, &blocks).legs;
     if let Some(leg) = (0..speeds.len()).find(|&leg| given[leg] != label.legs[leg]) {
         return Err(format!(
@@ -258,9 +280,13 @@ fn make(
     // A leg that is not there counts only for an array that there is.
     let mut legs = legs.into_iter().collect::<Result<Vec<_>, _>>()?;
     let ArraySettings { keys, id, .. } = settings;
+    let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
+    let blocks: Vec<u64> = infos.iter().map(|info| info.limits.blocks).collect();
+    let width = keys.stripe_over(legs.len()) as u8;
+    let moves = moves_of(settings, &blocks, width);
     let config = ArrayConfig {
         id: *id,
-        width: keys.stripe_over(legs.len()) as u8,
+        width,
         parities: keys.parities(),
         chunk_blocks: chunk_blocks(settings),
         journal: match keys.journal.unwrap_or_default() {
@@ -273,11 +299,10 @@ fn make(
         speeds,
         pause: pause_of(settings),
         reserved: 1,
+        moves: (keys.moves == Some(true)).then_some(moves),
     };
-    let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
-    let blocks: Vec<u64> = infos.iter().map(|info| info.limits.blocks).collect();
     let mut label = Label::new(&config, &blocks);
-    let mut array = Array::new(label.config(config.pause), &infos).map_err(|error| {
+    let mut array = Array::new(config.clone(), &infos).map_err(|error| {
         let (slots, base) = (
             config.slots,
             2 + u64::from(config.slots) * (1 + u64::from(config.width) * u64::from(config.chunk_blocks)),
@@ -308,6 +333,22 @@ fn chunk_blocks(settings: &ArraySettings) -> u32 {
 
 fn pause_of(settings: &ArraySettings) -> SimSpan {
     settings.keys.pause.map_or(SimSpan::ZERO, |pause| pause.0)
+}
+
+/// The way in which chunks move. Maps have room for a sixteenth of all chunks by themselves, within limits.
+fn moves_of(settings: &ArraySettings, blocks: &[u64], width: u8) -> MovesConfig {
+    let keys = &settings.keys;
+    let chunks = blocks.iter().sum::<u64>() / u64::from(chunk_blocks(settings).max(1));
+    let runs = (chunks / RUNS_ONE_IN).clamp(RUNS[0], RUNS[1]) + RUNS_OF_A_COLUMN * u64::from(width);
+    let map_blocks = (runs * RUN_BYTES).div_ceil(BLOCK as u64) as u32;
+    MovesConfig {
+        map_blocks,
+        log_blocks: map_blocks.max(LOG_LEAST),
+        interval: keys.move_interval.map_or(INTERVAL, |interval| interval.0),
+        sample: keys.move_sample.unwrap_or(SAMPLE),
+        pause: keys.move_pause.map_or(MOVE_PAUSE, |pause| pause.0),
+        look: LOOK,
+    }
 }
 
 const fn name_of(journal: Journal) -> &'static str {

@@ -60,6 +60,8 @@ pub struct VolumeStatus {
     pub legs: Vec<LegStatus>,
     /// How far copies to replaced legs are; `None` without a mirror.
     pub rebuild: Option<Rebuild>,
+    /// Chunks that its arrays have moved between legs since the server started; `None` where none move.
+    pub moved: Option<u64>,
     /// Slots of its versions; `None` where none are kept.
     pub versions: Option<Vec<u32>>,
 }
@@ -96,6 +98,7 @@ impl VolumeStatus {
             under_way: stack.requests_under_way(),
             legs: stack.legs.iter().enumerate().map(leg).collect(),
             rebuild: stack.rebuild(),
+            moved: stack.service.moved(),
             versions: stack.service.versions(),
         }
     }

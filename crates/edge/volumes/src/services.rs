@@ -70,6 +70,10 @@ impl Service for Services {
         each!(self, service => service.rebuild())
     }
 
+    fn moved(&self) -> Option<u64> {
+        each!(self, service => service.moved())
+    }
+
     fn take_version(&mut self, now: SimTime, out: &mut Orders) -> Option<Result<u32, Failure>> {
         each!(self, service => service.take_version(now, out))
     }

@@ -5,7 +5,7 @@
 //! made of what is on media, and at the end each stripe's parity must be that of its data (no write hole), before a scrub as well as after.
 
 use crate::layout::Layout;
-use crate::raid::{Array, ArrayConfig, Journal, factors};
+use crate::raid::{Array, ArrayConfig, Journal, MovesConfig, factors};
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_faults::{Case, Fault, Fingerprint, Injector, Outcome, World};
 use flashyard_kernel::Rng;
@@ -15,6 +15,7 @@ use flashyard_services::crash::client::{Client, Habits};
 use flashyard_services::crash::leg::{Block, ZEROS};
 use flashyard_services::crash::machine::{AWAY, Machine, faults};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
+use std::collections::BTreeSet;
 
 /// Requests of a run that says nothing else. \[A\]
 const REQUESTS: u32 = 50;
@@ -25,11 +26,25 @@ const EMPTY: [SimSpan; 2] = [SimSpan::from_us(30), SimSpan::from_us(600)];
 /// Blocks that cannot be read any more at once. \[A\]
 const SPOILED: u64 = 4;
 /// Legs at most. \[A\]
-const LEGS_MAX: u32 = 5;
+const LEGS_MAX: u32 = 6;
 
 /// Arrays: chunks of each leg, chunks of a stripe, parities, blocks of a chunk. \[A\]
 const ARRAYS: [(&[u64], u8, u8, u32); 4] =
     [(&[6, 6, 6], 3, 1, 1), (&[9, 6, 4, 2], 3, 1, 2), (&[7, 7, 4, 4, 3], 4, 2, 1), (&[6, 5, 5, 4], 4, 2, 2)];
+
+/// Those whose chunks move: stripes leave legs to which they can. \[A\]
+const MOVING: [(&[u64], u8, u8, u32); 3] =
+    [(&[9, 8, 7, 7, 5], 3, 1, 1), (&[8, 8, 7, 6, 5, 5], 3, 1, 2), (&[9, 8, 8, 6, 6, 6], 4, 2, 1)];
+
+/// Moves of chunks: two and a new map, often. \[A\]
+const MOVES: MovesConfig = MovesConfig {
+    map_blocks: 24,
+    log_blocks: 2,
+    interval: SimSpan::from_us(60),
+    sample: 1,
+    pause: SimSpan::from_us(2),
+    look: SimSpan::from_us(3),
+};
 
 /// An array to break.
 #[derive(Clone, Copy, Debug, Default)]
@@ -95,6 +110,9 @@ struct Counts {
     degraded: u64,
     aggregated: u64,
     compared: u64,
+    moved: u64,
+    moved_by_writes: u64,
+    abandoned: u64,
 }
 
 struct Run {
@@ -125,7 +143,9 @@ fn array(config: &ArrayConfig, blocks: &[u64]) -> Array {
 impl Run {
     fn new(seed: u64, requests: u32) -> Self {
         let at = |step: u64, of: usize| (seed / step) as usize % of;
-        let (chunks, width, parities, chunk_blocks) = ARRAYS[at(1, ARRAYS.len())];
+        let moves = at(1, 3) > 0;
+        let (chunks, width, parities, chunk_blocks) =
+            if moves { MOVING[at(3, MOVING.len())] } else { ARRAYS[at(3, ARRAYS.len())] };
         let is_partial = parities == 1 && at(4, 3) == 2;
         let config = ArrayConfig {
             id: 7,
@@ -135,13 +155,16 @@ impl Run {
             journal: if is_partial { Journal::PartialParity } else { Journal::Whole },
             slots: 1 + at(12, 3) as u32,
             aggregates: at(36, 4) > 0,
-            speeds: (0..chunks.len() as u64).map(|leg| leg % 3).collect(),
+            speeds: (0..chunks.len()).map(|leg| [3, 0, 4][(leg + at(11, 3)) % 3]).collect(),
             pause: SimSpan::from_us([0, 40][at(2, 2)]),
             reserved: at(3, 2) as u32,
+            moves: moves.then_some(MovesConfig { pause: SimSpan::from_us([2, 80][at(5, 2)]), ..MOVES }),
         };
-        let base =
-            u64::from(config.reserved) + 1 + u64::from(config.slots) * (1 + u64::from(width) * u64::from(chunk_blocks));
-        let blocks: Vec<u64> = chunks.iter().map(|chunks| base + chunks * u64::from(chunk_blocks)).collect();
+        let spare = u64::from(config.moves.is_some());
+        let areas = config.moves.map_or(0, |moves| 2 * u64::from(1 + moves.map_blocks + moves.log_blocks));
+        let slots = u64::from(config.slots) * (1 + u64::from(width) * u64::from(chunk_blocks));
+        let base = u64::from(config.reserved) + 1 + slots + areas;
+        let blocks: Vec<u64> = chunks.iter().map(|chunks| base + (chunks + spare) * u64::from(chunk_blocks)).collect();
         let service = array(&config, &blocks);
         let (has_trims, protected) = (at(5, 2) == 1, at(7, 4) == 3);
         let volume = service.blocks();
@@ -374,6 +397,20 @@ impl Run {
         }
     }
 
+    /// No stripe has two chunks on one leg, and no place has two chunks.
+    fn check_places(&mut self) {
+        let mut places = BTreeSet::new();
+        for stripe in 0..self.machine.service.layout().stripes() as u32 {
+            let of_stripe: Vec<(Leg, u64)> =
+                (0..self.config.width).map(|role| self.machine.service.place(stripe, role)).collect();
+            let legs: BTreeSet<Leg> = of_stripe.iter().map(|&(leg, _)| leg).collect();
+            let is_apart = legs.len() == of_stripe.len();
+            if !is_apart || !of_stripe.iter().all(|&place| places.insert(place)) {
+                self.client.violate(format!("stripe {stripe} has two chunks on a leg, or shares a place"));
+            }
+        }
+    }
+
     fn cut_power(&mut self, event: u64) {
         self.counts.cuts += 1;
         self.counts.old += (0..self.legs()).filter(|&leg| self.machine.is_gone(leg)).count() as u64;
@@ -393,6 +430,9 @@ impl Run {
         self.counts.rebuilt += counters.rebuilt;
         self.counts.degraded += counters.degraded_reads;
         self.counts.aggregated += counters.aggregated;
+        self.counts.moved += counters.moved;
+        self.counts.moved_by_writes += counters.moved_by_writes;
+        self.counts.abandoned += counters.abandoned;
     }
 
     /// Lets the array start, rebuild and scrub to their ends.
@@ -430,6 +470,7 @@ impl Run {
         self.settle(events);
         self.check_parity("after a scrub");
         self.look_at_all();
+        self.check_places();
         let layout = self.machine.service.layout().clone();
         for stripe in 0..layout.stripes() as u32 {
             for (leg, first) in (0..self.config.width).map(|role| self.machine.service.place(stripe, role)) {
@@ -441,8 +482,9 @@ impl Run {
         }
         self.take_counters();
         let blocks = self.client.finish(self.machine.now);
-        let Counts { cuts, lost, replaced, old, spoiled, repeated, rebuilt, degraded, aggregated, compared } =
+        let Counts { cuts, lost, replaced, old, spoiled, repeated, rebuilt, degraded, aggregated, compared, .. } =
             self.counts;
+        let Counts { moved, moved_by_writes, abandoned, .. } = self.counts;
         let mut outcome = self.client.outcome;
         outcome.counters.extend([
             ("power cuts", cuts),
@@ -455,6 +497,9 @@ impl Run {
             ("degraded reads", degraded),
             ("writes aggregated", aggregated),
             ("parities compared", compared),
+            ("chunks moved", moved),
+            ("chunks moved by writes", moved_by_writes),
+            ("moves given up", abandoned),
             ("blocks checked", blocks),
         ]);
         Outcome { events, taken: injector.into_taken(), fingerprint: self.fingerprint.get(), ..outcome }
@@ -468,7 +513,7 @@ mod tests {
 
     #[test]
     fn no_stripe_has_a_wrong_parity_at_some_thousand_points() {
-        for seed in [0, 1, 2, 7, 9] {
+        for seed in [0, 1, 2, 5, 7, 9] {
             let base = Case { seed, size: None, plan: FaultPlan::NONE };
             let report = explore(&ArrayWorld, base, Limits { points: 2_000, ..Limits::default() });
             assert_eq!(report.violations(), 0, "{report}\n{:?}", report.failures());

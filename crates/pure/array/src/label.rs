@@ -3,20 +3,24 @@
 //! It lies in the first block of a drive, which the array leaves alone ([`ArrayConfig::reserved`]), and changes only when another drive takes the
 //! number. Without it two drives that have changed places, or another length of chunks, would be found by wrong data only.
 
-use crate::raid::{ArrayConfig, Journal, LEGS_MAX};
+use crate::raid::{ArrayConfig, Journal, LEGS_MAX, MovesConfig};
 use flashyard_service::checksum;
 use flashyard_units::SimSpan;
 
 /// Bytes of a label: blocks are no smaller.
 const LABEL_BYTES: usize = 640;
 const MAGIC: [u8; 4] = *b"FYAL";
-/// Version of the format.
+/// Version of the format, and of that of arrays whose chunks move.
 const VERSION: u32 = 1;
+const VERSION_OF_MOVES: u32 = 2;
 /// The byte of the first leg's blocks, of the first leg's speed, and of the checksum of all before.
 const BLOCKS_AT: usize = 32;
 const SPEEDS_AT: usize = BLOCKS_AT + 8 * LEGS_MAX;
 const SUM_AT: usize = SPEEDS_AT + LEGS_MAX;
-const _: () = assert!(SUM_AT + 4 <= LABEL_BYTES);
+/// Where chunks move, room for maps and logs of moves lies before the checksum.
+const MOVES_AT: usize = SUM_AT;
+const MOVES_SUM_AT: usize = MOVES_AT + 8;
+const _: () = assert!(MOVES_SUM_AT + 4 <= LABEL_BYTES);
 
 /// The label of a drive of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub struct Label {
     pub journal: Journal,
     /// See there.
     pub slots: u32,
+    /// Blocks of a map, and of the log of moves behind it, where chunks move.
+    pub moves: Option<(u32, u32)>,
     /// By leg: its blocks, and how many speeds are lower than its own.
     pub legs: Vec<(u64, u8)>,
 }
@@ -67,12 +73,14 @@ impl Label {
             chunk_blocks: config.chunk_blocks,
             journal: config.journal,
             slots: config.slots,
+            moves: config.moves.map(|moves| (moves.map_blocks, moves.log_blocks)),
             legs: blocks.iter().copied().zip(config.speeds.iter().map(lower)).collect(),
         }
     }
 
-    /// The configuration of the array, whose labels have a block each.
-    pub fn config(&self, pause: SimSpan) -> ArrayConfig {
+    /// The configuration of the array, whose labels have a block each, with pauses of its rebuild and these settings of moves.
+    pub fn config(&self, pause: SimSpan, moves: &MovesConfig) -> ArrayConfig {
+        let sized = |(map_blocks, log_blocks)| MovesConfig { map_blocks, log_blocks, ..*moves };
         ArrayConfig {
             id: self.array,
             width: self.width,
@@ -84,6 +92,7 @@ impl Label {
             speeds: self.legs.iter().map(|&(_, speed)| speed.into()).collect(),
             pause,
             reserved: 1,
+            moves: self.moves.map(sized),
         }
     }
 
@@ -97,7 +106,8 @@ impl Label {
         let mut block = vec![0; block_bytes];
         let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &MAGIC);
-        put(4, &VERSION.to_le_bytes());
+        let (version, sum_at) = if self.moves.is_some() { (VERSION_OF_MOVES, MOVES_SUM_AT) } else { (VERSION, SUM_AT) };
+        put(4, &version.to_le_bytes());
         put(8, &self.array.to_le_bytes());
         let journal = match self.journal {
             Journal::Whole => 0,
@@ -112,18 +122,28 @@ impl Label {
             put(BLOCKS_AT + 8 * leg, &blocks.to_le_bytes());
             put(SPEEDS_AT + leg, &[speed]);
         }
-        let sum = checksum(0, &block[..SUM_AT]);
-        block[SUM_AT..SUM_AT + 4].copy_from_slice(&sum.to_le_bytes());
+        if let Some((map_blocks, log_blocks)) = self.moves {
+            put(MOVES_AT, &map_blocks.to_le_bytes());
+            put(MOVES_AT + 4, &log_blocks.to_le_bytes());
+        }
+        let sum = checksum(0, &block[..sum_at]);
+        block[sum_at..sum_at + 4].copy_from_slice(&sum.to_le_bytes());
         block
     }
 
     fn decode(block: &[u8]) -> Option<Self> {
         let word = |at: usize| Some(u32::from_le_bytes(*block.get(at..)?.first_chunk()?));
         let long = |at: usize| Some(u64::from_le_bytes(*block.get(at..)?.first_chunk()?));
-        let body = block.get(..SUM_AT)?;
-        if !body.starts_with(&MAGIC) || word(4)? != VERSION || word(SUM_AT)? != checksum(0, body) {
+        let sum_at = match word(4)? {
+            VERSION => SUM_AT,
+            VERSION_OF_MOVES => MOVES_SUM_AT,
+            _ => return None,
+        };
+        let body = block.get(..sum_at)?;
+        if !body.starts_with(&MAGIC) || word(sum_at)? != checksum(0, body) {
             return None;
         }
+        let moves = if sum_at == SUM_AT { None } else { Some((word(MOVES_AT)?, word(MOVES_AT + 4)?)) };
         let count = usize::try_from(word(28)?).ok().filter(|count| (1..=LEGS_MAX).contains(count))?;
         let journal = match body[19] {
             0 => Journal::Whole,
@@ -134,7 +154,8 @@ impl Label {
         let leg = |leg: usize| Some((long(BLOCKS_AT + 8 * leg)?, body[SPEEDS_AT + leg]));
         let legs = (0..count).map(leg).collect::<Option<Vec<_>>>()?;
         let (array, chunk_blocks, slots) = (long(8)?, word(20)?, word(24)?);
-        Some(Self { array, leg: body[16], width: body[17], parities: body[18], chunk_blocks, journal, slots, legs })
+        let (leg, width, parities) = (body[16], body[17], body[18]);
+        Some(Self { array, leg, width, parities, chunk_blocks, journal, slots, moves, legs })
     }
 
     /// Looks at the first block of a drive.
@@ -152,7 +173,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn label(legs: Vec<(u64, u8)>, journal: Journal) -> Label {
-        Label { array: 9 << 41, leg: 2, width: 6, parities: 2, chunk_blocks: 16, journal, slots: 32, legs }
+        Label { array: 9 << 41, leg: 2, width: 6, parities: 2, chunk_blocks: 16, journal, slots: 32, moves: None, legs }
     }
 
     proptest! {
@@ -160,9 +181,10 @@ mod tests {
         fn labels_are_read_as_written_and_flipped_bits_are_found(
             legs in prop::collection::vec((any::<u64>(), any::<u8>()), 1..=LEGS_MAX),
             journal in prop::sample::select(vec![Journal::Whole, Journal::PartialParity, Journal::None]),
+            moves in prop::option::of(any::<(u32, u32)>()),
             bit in 0..8 * (SUM_AT + 4),
         ) {
-            let label = label(legs, journal);
+            let label = Label { moves, ..label(legs, journal) };
             let mut block = label.encode(4096);
             prop_assert_eq!(Label::find(&block), Found::Label(label));
             block[bit / 8] ^= 1 << (bit % 8);
@@ -183,8 +205,18 @@ mod tests {
 
     #[test]
     fn of_speeds_only_the_order_counts() {
-        let config =
-            |speeds: Vec<u64>| ArrayConfig { speeds, ..label(vec![(1, 0); 4], Journal::Whole).config(SimSpan::ZERO) };
+        let moves = MovesConfig {
+            map_blocks: 0,
+            log_blocks: 0,
+            interval: SimSpan::ZERO,
+            sample: 1,
+            pause: SimSpan::ZERO,
+            look: SimSpan::ZERO,
+        };
+        let config = |speeds: Vec<u64>| ArrayConfig {
+            speeds,
+            ..label(vec![(1, 0); 4], Journal::Whole).config(SimSpan::ZERO, &moves)
+        };
         let of = |speeds| Label::new(&config(speeds), &[40, 30, 20, 10]);
         assert_eq!(of(vec![480, 3330, 3330, 1]), of(vec![2, 7, 7, 0]));
         assert_eq!(of(vec![480, 3330, 3330, 1]).legs, [(40, 1), (30, 2), (20, 2), (10, 0)]);

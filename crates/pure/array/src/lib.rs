@@ -17,4 +17,4 @@ mod raid;
 mod table;
 
 pub use label::{Found, Label};
-pub use raid::{Array, ArrayConfig, ArrayCounters, ArrayError, Journal, current_legs};
+pub use raid::{Array, ArrayConfig, ArrayCounters, ArrayError, Journal, MovesConfig, current_legs};

@@ -88,9 +88,14 @@ impl Table {
         }
     }
 
+    /// All that it has, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.slots.iter().copied().filter(|&(key, _)| key != EMPTY)
+    }
+
     /// All that it has, by key.
     pub(crate) fn sorted(&self) -> Vec<(u64, u64)> {
-        let mut all: Vec<_> = self.slots.iter().copied().filter(|&(key, _)| key != EMPTY).collect();
+        let mut all: Vec<_> = self.iter().collect();
         all.sort_unstable();
         all
     }

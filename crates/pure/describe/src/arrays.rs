@@ -1,6 +1,7 @@
 //! Keys of an array of unlike drives, in the file that describes volumes.
 
 use crate::quantity::Time;
+use flashyard_units::SimSpan;
 use serde::Deserialize;
 
 /// The way in which an array keeps changes of stripes that are under way.
@@ -40,6 +41,14 @@ pub struct ArrayKeys {
     pub slots: Option<u32>,
     /// Time between two stripes of a rebuild or a scrub.
     pub pause: Option<Time>,
+    /// Whether hot chunks move to fast legs.
+    pub moves: Option<bool>,
+    /// Time between two moves.
+    pub move_pause: Option<Time>,
+    /// Time between two looks at what is hot.
+    pub move_interval: Option<Time>,
+    /// One access in so many counts.
+    pub move_sample: Option<u32>,
 }
 
 /// Legs of an array, the least and the most. Source: \[A\] two chunks of data and one of parity; a bit for each leg.
@@ -48,6 +57,8 @@ pub(crate) const LEGS: (usize, usize) = (3, 64);
 const STRIPE_MAX: usize = 32;
 /// Changes under way at most.
 const SLOTS_MAX: u32 = 4096;
+/// The shortest interval between looks at what is hot: each goes through all chunks.
+const INTERVAL_MIN: SimSpan = SimSpan::from_ms(1);
 
 impl ArrayKeys {
     /// Chunks of a stripe over so many legs: all of them without the key.
@@ -64,7 +75,8 @@ impl ArrayKeys {
     pub(crate) fn problem(&self, legs: Option<usize>) -> Option<String> {
         let Some(legs) = legs else {
             let is_given = *self != Self::default();
-            return is_given.then(|| "stripe, parity, journal, slots and pause go with service = \"array\"".to_owned());
+            return is_given
+                .then(|| "stripe, parity, journal, slots, pause and moves go with service = \"array\"".to_owned());
         };
         let parity = self.parities();
         if !(1..=2).contains(&parity) {
@@ -79,6 +91,16 @@ impl ArrayKeys {
         }
         if self.journal == Some(JournalName::PartialParity) && parity > 1 {
             return Some("journal = \"partial-parity\" goes with parity = 1".to_owned());
+        }
+        let has_times = self.move_pause.is_some() || self.move_interval.is_some() || self.move_sample.is_some();
+        if has_times && self.moves != Some(true) {
+            return Some("move_pause, move_interval and move_sample go with moves = true".to_owned());
+        }
+        if self.move_interval.is_some_and(|interval| interval.0 < INTERVAL_MIN) {
+            return Some("move_interval is shorter than 1 ms".to_owned());
+        }
+        if self.move_sample == Some(0) {
+            return Some("move_sample = 0, give 1 or more".to_owned());
         }
         let slots = self.slots.unwrap_or(1);
         (slots == 0 || slots > SLOTS_MAX).then(|| format!("slots = {slots}, give 1 to {SLOTS_MAX}"))

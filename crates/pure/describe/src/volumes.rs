@@ -106,6 +106,14 @@ pub struct Volume {
     pub slots: Option<u32>,
     /// Time between two stripes of a rebuild or a scrub of an array.
     pub pause: Option<Time>,
+    /// Whether hot chunks of an array move to fast legs.
+    pub moves: Option<bool>,
+    /// Time between two of these moves.
+    pub move_pause: Option<Time>,
+    /// Time between two looks at what is hot.
+    pub move_interval: Option<Time>,
+    /// One access in so many counts there.
+    pub move_sample: Option<u32>,
 }
 
 /// The service between a volume and its back end.
@@ -211,7 +219,15 @@ pub struct Leg {
     pub slots: Option<u32>,
     /// Time between two stripes of a rebuild or a scrub of an array.
     pub pause: Option<Time>,
-    /// Speed of a leg of an array, in any unit that all share: only the order counts.
+    /// Whether hot chunks of an array move to fast legs.
+    pub moves: Option<bool>,
+    /// Time between two of these moves.
+    pub move_pause: Option<Time>,
+    /// Time between two looks at what is hot.
+    pub move_interval: Option<Time>,
+    /// One access in so many counts there.
+    pub move_sample: Option<u32>,
+    /// Speed of a leg of an array, in any unit that all share. Stripes go by the order; legs with more than half of the fastest one's are fast.
     pub speed: Option<u64>,
     /// The end that takes writes, for LATTE.
     pub rule: Option<RuleName>,
@@ -296,8 +312,8 @@ const STORAGE: &str = "legs of an array are storage, not services";
 impl Volume {
     /// Keys of an array.
     pub const fn array_keys(&self) -> ArrayKeys {
-        let Self { stripe, parity, journal, slots, pause, .. } = *self;
-        ArrayKeys { stripe, parity, journal, slots, pause }
+        let Self { stripe, parity, journal, slots, pause, moves, move_pause, move_interval, move_sample, .. } = *self;
+        ArrayKeys { stripe, parity, journal, slots, pause, moves, move_pause, move_interval, move_sample }
     }
 
     /// The first thing that is wrong with what only arrays have.
@@ -372,8 +388,8 @@ fn array_problem<'a, I: Iterator<Item = &'a Leg>>(
 impl Leg {
     /// Keys of an array.
     pub const fn array_keys(&self) -> ArrayKeys {
-        let Self { stripe, parity, journal, slots, pause, .. } = *self;
-        ArrayKeys { stripe, parity, journal, slots, pause }
+        let Self { stripe, parity, journal, slots, pause, moves, move_pause, move_interval, move_sample, .. } = *self;
+        ArrayKeys { stripe, parity, journal, slots, pause, moves, move_pause, move_interval, move_sample }
     }
 
     /// Reads the keys of storage, as they stand between the braces of a leg.
@@ -809,6 +825,9 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
             ("parity = 2\nstripe = 2", 5, "stripe = 2 with parity = 2 over 5 legs, give 3 to 5"),
             ("journal = \"partial-parity\"\nparity = 2", 5, "goes with parity = 1"),
             ("journal = \"some\"", 5, "unknown variant `some`"),
+            ("move_sample = 2", 5, "move_pause, move_interval and move_sample go with moves = true"),
+            ("moves = true\nmove_sample = 0", 5, "move_sample = 0, give 1 or more"),
+            ("moves = true\nmove_interval = \"1 us\"", 5, "move_interval is shorter than 1 ms"),
             ("slots = 0", 5, "slots = 0, give 1 to 4096"),
             ("chunk = \"5 KiB\"", 5, "chunk is whole blocks"),
         ] {

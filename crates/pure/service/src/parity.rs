@@ -1,15 +1,15 @@
 //! Arithmetic of parity: bytes as numbers of GF(2^8) with the polynomial x^8 + x^4 + x^3 + x^2 + 1, as RAID-6 has them. Source: \[X\]
 //! H. P. Anvin, The mathematics of RAID-6.
 //!
-//! There are no tables: loops over bytes become vector instructions, and `pulp` chooses the widest that the processor has. Results
+//! There are no tables: loops over bytes become vector instructions, and `pulp` chooses the widest that the processor has, AVX-512 included. Results
 //! depend on none of it.
 
-use pulp::Arch;
+use pulp::{Arch, Simd, WithSimd};
 
 /// The polynomial without its highest bit.
 const POLYNOMIAL: u8 = 0x1d;
 /// Bytes that [`encode`] works on at once: they stay in registers while all chunks are added.
-const STRIP: usize = 64;
+const STRIP: usize = 128;
 /// Chunks of a stripe at most.
 pub const CHUNKS_MAX: usize = 32;
 
@@ -27,16 +27,32 @@ pub fn mix(to: &mut [u8], scale: u8, from: &[u8], factor: u8) {
     if (scale, factor) == (0, 1) {
         return to.copy_from_slice(from);
     }
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let (strips, rest) = to.as_chunks_mut::<STRIP>();
-            let (others, other_rest) = from.as_chunks::<STRIP>();
-            strips.iter_mut().zip(others).for_each(|(to, from)| combine(to, scale, from, factor));
-            let ((bytes, _), (others, _)) = (rest.as_chunks_mut::<1>(), other_rest.as_chunks::<1>());
-            bytes.iter_mut().zip(others).for_each(|(to, from)| combine(to, scale, from, factor));
-        },
-    );
+    Arch::new().dispatch(Mixing { to, scale, from, factor });
+}
+
+/// A task of [`mix`]. It is no closure: the function that calls a closure stays a function of its own, for the oldest processors.
+struct Mixing<'a> {
+    to: &'a mut [u8],
+    scale: u8,
+    from: &'a [u8],
+    factor: u8,
+}
+
+impl WithSimd for Mixing<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { to, scale, from, factor } = self;
+        let (strips, rest) = to.as_chunks_mut::<STRIP>();
+        let (others, other_rest) = from.as_chunks::<STRIP>();
+        for (to, from) in strips.iter_mut().zip(others) {
+            combine(to, scale, from, factor);
+        }
+        for (to, from) in rest.as_chunks_mut::<1>().0.iter_mut().zip(other_rest.as_chunks::<1>().0) {
+            combine(to, scale, from, factor);
+        }
+    }
 }
 
 #[inline(always)]
@@ -89,17 +105,29 @@ pub fn encode(chunks: &mut [u8], chunk_bytes: usize, data: &[u8], parities: &[u8
 
 /// The sum of all sources into `p`, and into `q`, if that has any bytes, the sum of 2^i times source i.
 fn syndromes(sources: &[&[u8]], p: &mut [u8], q: &mut [u8]) {
-    Arch::new().dispatch(
-        #[inline(always)]
-        || {
-            let whole = p.len() / STRIP * STRIP;
-            let at = if q.is_empty() { 0 } else { whole };
-            let (p, p_rest) = p.split_at_mut(whole);
-            let (q, q_rest) = q.split_at_mut(at);
-            strips::<STRIP>(sources, 0, p, q);
-            strips::<1>(sources, whole, p_rest, q_rest);
-        },
-    );
+    Arch::new().dispatch(Syndromes { sources, p, q });
+}
+
+/// A task of [`syndromes`].
+struct Syndromes<'a> {
+    sources: &'a [&'a [u8]],
+    p: &'a mut [u8],
+    q: &'a mut [u8],
+}
+
+impl WithSimd for Syndromes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { sources, p, q } = self;
+        let whole = p.len() / STRIP * STRIP;
+        let at = if q.is_empty() { 0 } else { whole };
+        let (p, p_rest) = p.split_at_mut(whole);
+        let (q, q_rest) = q.split_at_mut(at);
+        strips::<STRIP>(sources, 0, p, q);
+        strips::<1>(sources, whole, p_rest, q_rest);
+    }
 }
 
 #[inline(always)]

@@ -248,6 +248,11 @@ pub trait Service {
         None
     }
 
+    /// Pieces of data that it has moved to other legs since it was made; `None` where none move.
+    fn moved(&self) -> Option<u64> {
+        None
+    }
+
     /// Takes a version of the volume as it is now, and returns its slot; `None` from services that keep none.
     fn take_version(&mut self, _now: SimTime, _out: &mut Orders) -> Option<Result<u32, Failure>> {
         None
@@ -345,6 +350,10 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn rebuild(&self) -> Option<Rebuild> {
         (**self).rebuild()
+    }
+
+    fn moved(&self) -> Option<u64> {
+        (**self).moved()
     }
 
     fn take_version(&mut self, now: SimTime, out: &mut Orders) -> Option<Result<u32, Failure>> {

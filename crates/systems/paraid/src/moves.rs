@@ -2,49 +2,26 @@
 
 use crate::base::{Base, Event};
 use crate::config::{CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
-use crate::exchange::{Exchange, LISTED, LOOKS, TRIES, fast_of};
+use crate::exchange::{Exchange, TRIES};
 use crate::places::Places;
 use crate::stripe::{NONE, StripeOp, Work};
 use crate::stripes::Stripes;
-use flashyard_array::learned::{Chunk, Place};
+use flashyard_array::learned::Chunk;
 use flashyard_units::{SimSpan, SimTime};
 
 impl Stripes {
-    /// Chunks that fast drives have room for.
-    fn fast_room(&self, base: &Base) -> u64 {
-        let Some(exchanges) = &self.exchanges else { return 0 };
-        let fast = base.config.drives.iter().zip(&exchanges.fast).filter(|(_, is_fast)| **is_fast);
-        fast.map(|(drive, _)| drive.capacity / u64::from(CHUNK_BYTES)).sum()
-    }
-
     /// The profiler takes an interval in, and lists what is hot and lies on slow drives.
     pub(crate) fn end_interval(&mut self, base: &mut Base, now: SimTime) {
         self.measure_drives(base, now);
-        let (room, width) = (self.fast_room(base), base.config.width);
         let (Some(exchanges), Places::Learned(map), Some(profile)) =
             (&mut self.exchanges, &mut base.places, &mut base.profile)
         else {
             return;
         };
-        profile.end_interval();
-        exchanges.hot = profile.hot_from(room);
-        exchanges.listed.clear();
         if map.wants_retraining() {
             map.retrain();
         }
-        if let Some(hot) = exchanges.hot {
-            for number in 0..map.stripes() as usize * width {
-                let chunk = Chunk { stripe: (number / width) as u32, column: (number % width) as u8 };
-                if profile.bin(number) >= Some(hot) && !exchanges.fast[usize::from(map.get(chunk).drive)] {
-                    exchanges.listed.push(chunk);
-                }
-            }
-            let average = |chunk: &Chunk| profile.average(chunk.stripe as usize * width + usize::from(chunk.column));
-            // Averages are never below zero, so that their bits have their order.
-            exchanges.listed.sort_by_key(|chunk| average(chunk).to_bits());
-            let more = exchanges.listed.len().saturating_sub(LISTED);
-            exchanges.listed.drain(..more);
-        }
+        exchanges.policy.end_interval(profile, map);
         base.at(now + base.config.moves.interval, Event::Interval);
     }
 
@@ -64,7 +41,7 @@ impl Stripes {
             }
             rates.push((base.config.drives[number].read_rate.get() as f64 * exchanges.shares[number]) as u64);
         }
-        exchanges.fast = fast_of(&rates);
+        exchanges.policy.set_rates(&rates);
     }
 
     /// A cold chunk on a fast drive that may change places with a chunk. Only drives without work, where those are asked for.
@@ -73,41 +50,10 @@ impl Stripes {
         else {
             return None;
         };
-        let threshold = exchanges.hot?;
-        let width = base.config.width;
-        let slow = map.get(hot).drive;
-        // Drives of the other chunks of the hot one's stripe.
-        let mut others = [u8::MAX; WIDTH_MAX];
-        for column in (0..width).filter(|&column| column != usize::from(hot.column)) {
-            others[column] = map.get(Chunk { stripe: hot.stripe, column: column as u8 }).drive;
-        }
-        let shares = |stripe: u32, column: u8, drive: u8| {
-            (0..width as u8).any(|other| other != column && map.get(Chunk { stripe, column: other }).drive == drive)
-        };
-        for _ in 0..LOOKS {
-            let at = exchanges.cursor;
-            let drive = usize::from(at.drive);
-            let chunks = base.config.drives[drive].capacity / u64::from(CHUNK_BYTES);
-            let is_over = !exchanges.fast[drive] || u64::from(at.chunk) + 1 >= chunks;
-            let next = (drive + 1) % base.config.drives.len();
-            exchanges.cursor =
-                if is_over { Place { drive: next as u8, chunk: 0 } } else { Place { chunk: at.chunk + 1, ..at } };
-            if !exchanges.fast[drive] || is_idle && !base.drives[drive].is_idle(now) || others.contains(&at.drive) {
-                // No place of this drive will do.
-                exchanges.cursor = Place { drive: next as u8, chunk: at.chunk };
-                continue;
-            }
-            let Some(cold) = map.find(at) else { continue };
-            let number = cold.stripe as usize * width + usize::from(cold.column);
-            if cold.stripe != hot.stripe
-                && profile.bin(number) < Some(threshold)
-                && self.active[cold.stripe as usize] == NONE
-                && !shares(cold.stripe, cold.column, slow)
-            {
-                return Some(cold);
-            }
-        }
-        None
+        let (active, drives) = (&self.active, &base.drives);
+        let is_able = |drive: u8| !is_idle || drives[usize::from(drive)].is_idle(now);
+        let to = map.get(hot).drive;
+        exchanges.policy.find_cold((profile, map), (hot, to), is_able, |stripe| active[stripe as usize] == NONE)
     }
 
     fn is_hot_and_slow(&self, base: &Base, chunk: Chunk) -> bool {
@@ -115,9 +61,7 @@ impl Stripes {
         else {
             return false;
         };
-        let number = chunk.stripe as usize * base.config.width + usize::from(chunk.column);
-        exchanges.hot.is_some_and(|hot| profile.bin(number) >= Some(hot))
-            && !exchanges.fast[usize::from(map.get(chunk).drive)]
+        exchanges.policy.is_hot_and_slow(profile, map, chunk)
     }
 
     /// Keeps writes off a stripe.
@@ -188,11 +132,11 @@ impl Stripes {
         if base.config.failed.is_some() {
             return None;
         }
-        let listed = self.exchanges.as_ref()?.listed.len();
+        let listed = self.exchanges.as_ref()?.policy.listed().len();
         for at in (listed.saturating_sub(TRIES)..listed).rev() {
-            let hot = self.exchanges.as_ref()?.listed[at];
+            let hot = self.exchanges.as_ref()?.policy.listed()[at];
             if !self.is_hot_and_slow(base, hot) {
-                self.exchanges.as_mut()?.listed.remove(at);
+                self.exchanges.as_mut()?.policy.unlist(at);
                 continue;
             }
             let drive = base.places.place(hot.stripe, usize::from(hot.column)).drive;
@@ -203,7 +147,7 @@ impl Stripes {
             let ops = [self.occupy(cold.stripe), self.occupy(hot.stripe)];
             let done = copy(base, now, hot, false).max(copy(base, now, cold, false));
             let exchanges = self.exchanges.as_mut()?;
-            exchanges.listed.remove(at);
+            exchanges.policy.unlist(at);
             return Some((exchanges.under_way.insert(Exchange { hot, cold, ops }) as u32, done));
         }
         None

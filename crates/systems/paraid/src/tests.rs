@@ -193,7 +193,7 @@ fn layouts_have_their_published_sizes() {
             }
         }
     }
-    assert!(Exchanges::new(&config(Design::Paraid, gib.to_vec())).listed.is_empty());
+    assert!(Exchanges::new(&config(Design::Paraid, gib.to_vec())).policy.listed().is_empty());
 }
 
 #[test]

@@ -291,6 +291,19 @@ impl LearnedMap {
         })
     }
 
+    /// The first stripe from `from` on that may have a chunk on a drive, or the number of stripes. None between has one.
+    pub fn next_stripe_on(&self, drive: u8, from: u32) -> u32 {
+        let of_column = |column: &Column| {
+            let first = column.starts.partition_point(|&start| start <= from).saturating_sub(1);
+            let leaf = column.leaves.iter().skip(first).position(|leaf| leaf.drive == drive)?;
+            Some(column.starts[first + leaf].max(from))
+        };
+        let in_leaves = self.columns.iter().filter_map(of_column);
+        let moved = self.moved.iter().filter(|&(_, place)| Place::of(place).drive == drive);
+        let arrived = moved.map(|(chunk, _)| Chunk::of(chunk).stripe).filter(|&stripe| stripe >= from);
+        in_leaves.chain(arrived).min().unwrap_or(self.stripes).min(self.stripes)
+    }
+
     /// Where the leaf of a chunk has it, and where it lies.
     fn places(&self, chunk: Chunk) -> (Place, Place) {
         let home = self.columns[usize::from(chunk.column)].place(chunk.stripe);

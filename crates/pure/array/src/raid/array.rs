@@ -1,6 +1,8 @@
 //! The array: requests in, operations on stripes, answers out.
 
+use super::chart::Chart;
 use super::members::{Members, Standing};
+use super::mover::{Mover, Yard};
 use super::op::{Form, NONE, Op, Part, Phase};
 use super::orders::{Desk, Under};
 use super::recovery::{Ground, Recovery};
@@ -26,8 +28,10 @@ pub struct Array {
     pub(super) upkeep: Upkeep,
     pub(super) tally: Tally,
     pub(super) counters: ArrayCounters,
+    pub(super) chart: Chart,
+    pub(super) mover: Option<Mover>,
     /// The start, as long as it is under way, and requests that came before its end.
-    recovery: Option<Box<Recovery>>,
+    pub(super) recovery: Option<Box<Recovery>>,
     early: VecDeque<Request>,
     /// Slots of the journal that are free, and operations that wait for one.
     pub(super) slots: Vec<u32>,
@@ -46,6 +50,8 @@ impl Array {
         Ok(Self {
             members: Members::new(&shape, legs.len()),
             slots: (0..shape.slots()).rev().collect(),
+            mover: Mover::new(&shape),
+            chart: Chart::default(),
             recovery: Some(Box::new(Recovery::new(&shape, legs.len()))),
             shape,
             stripes: Stripes::default(),
@@ -129,13 +135,20 @@ impl Array {
 
     /// Lets the start do something; it is over when nothing of it is left.
     fn recover(&mut self, ask: impl FnOnce(&mut Recovery, &mut Ground<'_>)) {
-        let Self { recovery, shape, members, desk, counters, .. } = self;
+        let Self { recovery, shape, members, desk, counters, chart, .. } = self;
         if let Some(start) = recovery {
-            ask(start, &mut Ground { shape, members, desk, counters });
+            ask(start, &mut Ground { shape, members, desk, counters, chart });
             if start.is_over() {
                 *recovery = None;
             }
         }
+    }
+
+    /// Lets the mover do something, if there is one.
+    pub(super) fn with_mover<T>(&mut self, ask: impl FnOnce(&mut Mover, &mut Yard<'_>) -> T) -> Option<T> {
+        let Self { shape, members, stripes, desk, chart, counters, mover, .. } = self;
+        let mut yard = Yard { shape, members, stripes, desk, chart, counters };
+        mover.as_mut().map(|mover| ask(mover, &mut yard))
     }
 
     /// Does what can be done now.
@@ -159,7 +172,10 @@ impl Array {
                 while let Some(request) = self.early.pop_front() {
                     self.take(&request, out);
                 }
-                if let Some(op) = self.upkeep.next(now, &self.shape, &mut self.members) {
+                self.with_mover(|mover, yard| mover.go_on(now, yard, out));
+                let charted = if self.mover.is_some() { self.chart.on() } else { u64::MAX };
+                let is_moving = self.mover.as_ref().is_some_and(Mover::is_moving);
+                if let Some(op) = self.upkeep.next(now, &self.shape, &mut self.members, (charted, is_moving)) {
                     self.upkeep.op = Some(self.stripes.enqueue(op));
                 }
             }
@@ -180,7 +196,8 @@ impl Array {
             self.members.retry(now);
         }
         let due = self.upkeep.due(now, &self.members);
-        out.wake_at = [self.members.retry_at, due].into_iter().flatten().min().or(out.wake_at);
+        let moves_due = self.mover.as_ref().filter(|_| self.recovery.is_none()).and_then(|mover| mover.due(now));
+        out.wake_at = [self.members.retry_at, due, moves_due].into_iter().flatten().min().or(out.wake_at);
     }
 
     /// Whether a record of members is to be written. A change whose parity can be made again only with all drives of its stripe has to be done before one
@@ -209,6 +226,7 @@ impl Array {
         if self.recovery.is_some() {
             return self.recover(|recovery, ground| recovery.try_again(now, ground, out));
         }
+        self.chart.try_again(&self.shape, &mut self.desk, out);
         for id in std::mem::take(&mut self.again) {
             self.repeat(id, out);
         }
@@ -250,8 +268,8 @@ impl Service for Array {
 
     fn received(&mut self, order: u32, bytes: &[u8]) {
         match self.desk.get(order) {
-            Some(Under::Recovery { leg }) => {
-                self.recovery.iter_mut().for_each(|recovery| recovery.received(leg, bytes));
+            Some(Under::Recovery { leg, at }) => {
+                self.recovery.iter_mut().for_each(|recovery| recovery.received((leg, at), &self.shape, bytes));
             }
             Some(Under::Op { role, .. }) => self.upkeep.look(role, self.shape.data(), bytes),
             _ => {}
@@ -266,8 +284,13 @@ impl Service for Array {
             Some(Under::Join { leg }) => {
                 self.members.join_ended(now, (leg, result), &self.shape, &mut self.desk, out);
             }
-            Some(Under::Recovery { leg }) => {
+            Some(Under::Recovery { leg, .. }) => {
                 self.recover(|recovery, ground| recovery.ended(now, (leg, result), ground, out));
+            }
+            Some(Under::Chart { leg }) => {
+                let needs_all = self.recovery.as_ref().is_some_and(|recovery| recovery.needs_all());
+                self.chart.ended(now, (leg, result), &mut self.members, needs_all);
+                self.recover(|recovery, ground| recovery.charted(now, ground, out));
             }
             None => {}
         }
@@ -314,6 +337,10 @@ impl Service for Array {
         Some(Rebuild { left, all: stripes * self.members.len() as u64 * blocks })
     }
 
+    fn moved(&self) -> Option<u64> {
+        self.mover.as_ref().map(|_| self.counters.moved + self.counters.moved_by_writes)
+    }
+
     fn note(&self) -> Option<String> {
         let mut note = match self.has_started() {
             // Those that a loss of power now would leave whole.
@@ -333,6 +360,11 @@ impl Service for Array {
         if repaired + wrong > 0 {
             note += &format!(", {repaired} chunks and {wrong} parities repaired");
         }
+        if let Some(mover) = &self.mover {
+            let ArrayCounters { moved, moved_by_writes, .. } = self.counters;
+            let state = mover.note(&self.chart);
+            note += &format!(", {} chunks moved, {moved_by_writes} of them by writes{state}", moved + moved_by_writes);
+        }
         Some(note)
     }
 
@@ -351,6 +383,12 @@ impl Service for Array {
         match (name, value) {
             ("scrub", 0) => self.upkeep.scrub = None,
             ("scrub", 1) => self.upkeep.scrub = Some(0),
+            ("moves", 0 | 1) if self.mover.is_some() => {
+                self.mover.iter_mut().for_each(|mover| mover.is_on = value == 1);
+            }
+            ("move_pause_us", 0..=PAUSE_MAX) if self.mover.is_some() => {
+                self.shape.config.moves.iter_mut().for_each(|moves| moves.pause = SimSpan::from_us(value));
+            }
             ("pause_us", 0..=PAUSE_MAX) => self.shape.config.pause = SimSpan::from_us(value),
             _ => return false,
         }

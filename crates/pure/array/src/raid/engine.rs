@@ -6,8 +6,9 @@ use super::op::{Form, Kind, Op, Phase, roles};
 use super::orders::Under;
 use super::plan::Work;
 use super::shape::Journal;
+use crate::learned::Place;
 use flashyard_blk::Operation;
-use flashyard_service::{Data, Failure, Order, Orders};
+use flashyard_service::{Data, Failure, Leg, Order, Orders};
 use flashyard_units::SimTime;
 
 impl Array {
@@ -22,9 +23,12 @@ impl Array {
     ) {
         let Some(op) = self.stripes.get_mut(id) else { return };
         op.waits += 1;
-        let stripe = op.stripe;
-        let (leg, first) = self.shape.place(stripe, role);
+        let (stripe, target, is_asked) = (op.stripe, op.target, matches!(op.kind, Kind::Read | Kind::Write));
         let durable = operation == Operation::Write;
+        let (leg, first) = self.place_of(target.filter(|_| durable), stripe, role);
+        if let Some(mover) = self.mover.as_mut().filter(|_| is_asked) {
+            mover.count(&self.shape, stripe, role);
+        }
         let order = Order { id: 0, leg, operation, first: first + u64::from(low), count: rows, data, durable };
         self.desk.send(Under::Op { op: id, role, leg: leg.0 }, order, out);
     }
@@ -85,6 +89,11 @@ impl Array {
                 self.write_journal(id, out)
             }
             Phase::Journal => self.write_in_place(id, out),
+            Phase::Place if op.target.is_some() => self.arrived(id, out),
+            Phase::Record => {
+                self.with_mover(|mover, yard| mover.switch(id, yard));
+                self.settle(id, Phase::Settle);
+            }
             Phase::Place if op.kind == Kind::Write => self.settle(id, Phase::Settle),
             // Nothing is answered. Another volume may be in the place of the leg soon: that its chunk was written counts now, or not at all.
             Phase::Place => self.finish(id, op.failure.map_or(Ok(()), Err), out),
@@ -109,6 +118,10 @@ impl Array {
             self.stripes.put(id, op);
         }
         Work { shape: &self.shape, stripes: &self.stripes, op: &op }.carry_out(out);
+        if is_journaled && !is_partial {
+            self.with_mover(|mover, yard| mover.take_along(id, &mut op, yard));
+            self.stripes.put(id, op);
+        }
         if op.kind == Kind::Read {
             self.finish(id, Ok(()), out);
         } else if is_journaled {
@@ -140,13 +153,21 @@ impl Array {
         self.begin(id, out);
     }
 
+    /// Where a chunk is written: at its place, or at the one that it moves to.
+    fn place_of(&self, target: Option<(u8, Place)>, stripe: u32, role: u8) -> (Leg, u64) {
+        match target {
+            Some((moves, place)) if moves == role => self.shape.at(place),
+            _ => self.shape.place(stripe, role),
+        }
+    }
+
     /// Writes chunks where they belong, on drives that are there.
-    fn write_in_place(&mut self, id: u32, out: &mut Orders) {
+    pub(super) fn write_in_place(&mut self, id: u32, out: &mut Orders) {
         let Some(op) = self.stripes.get_mut(id) else { return };
         (op.phase, op.failure) = (Phase::Place, None);
         let op = *op;
         for role in roles(op.changed) {
-            let (leg, _) = self.shape.place(op.stripe, role);
+            let (leg, _) = self.place_of(op.target, op.stripe, role);
             let is_at = self.members.standing(leg) == Standing::Rebuilding(op.stripe);
             let is_rebuilt = op.kind == Kind::Rebuild { leg: leg.0 } && is_at;
             if is_rebuilt || self.members.has(leg, op.stripe) {
@@ -164,6 +185,7 @@ impl Array {
         match op.phase {
             Phase::Journal => self.write_journal(id, out),
             Phase::Place => self.write_in_place(id, out),
+            Phase::Record => self.record_move(id, out),
             Phase::Clear => self.clear(id, out),
             Phase::Direct | Phase::Reads => self.begin(id, out),
             Phase::Waiting | Phase::Settle | Phase::Cleared => {}
@@ -185,6 +207,7 @@ impl Array {
 
     /// An operation has ended.
     pub(super) fn finish(&mut self, id: u32, result: Result<(), Failure>, out: &mut Orders) {
+        self.with_mover(|mover, yard| mover.abandon(id, yard));
         self.answer(id, result, out);
         let Some(op) = self.stripes.remove(id) else { return };
         self.desk.release(op.buffer, out);

@@ -1,11 +1,12 @@
-//! The journal of changes: a change is in a slot before it is written in place, and the slot is cleared before the stripe is free.
+//! The journal of changes: a change is in a slot before it is written in place, and the slot is cleared before the stripe is free. And that of moves: a
+//! chunk is at its new place before the record of its move is on all drives, and the map follows then.
 
 use super::array::Array;
-use super::op::{Form, Phase, numbers};
+use super::op::{Form, Kind, Op, Phase, numbers};
 use super::orders::Under;
 use super::record::{CHUNKS_SUM_AT, Change};
 use flashyard_blk::Operation;
-use flashyard_service::{Data, Leg, Order, Orders, Sum};
+use flashyard_service::{Data, Failure, Leg, Order, Orders, Sum};
 
 impl Array {
     /// Writes the change of an operation to its slot.
@@ -50,6 +51,35 @@ impl Array {
         if let Some(op) = self.stripes.get_mut(id) {
             op.waits += 2 * legs.count_ones();
             op.copies |= legs;
+        }
+        self.go_on_with(id, out);
+    }
+
+    /// A chunk is at its new place: the move is recorded, or given up.
+    pub(super) fn arrived(&mut self, id: u32, out: &mut Orders) {
+        let Some(&op) = self.stripes.get(id) else { return };
+        if self.members.known() == self.members.all() {
+            self.stripes.set_phase(id, Phase::Record);
+            return self.record_move(id, out);
+        }
+        self.with_mover(|mover, yard| mover.abandon(id, yard));
+        if op.kind == Kind::Write {
+            self.write_in_place(id, out);
+        } else {
+            self.finish(id, Err(Failure::Failed), out);
+        }
+    }
+
+    /// Writes the record of a move to all drives.
+    pub(super) fn record_move(&mut self, id: u32, out: &mut Orders) {
+        let Some(&Op { stripe, target: Some((role, place)), .. }) = self.stripes.get(id) else { return };
+        let record = self.chart.record(&self.shape, (self.shape.chunk(stripe, role), place), out);
+        let legs = self.members.whole();
+        for leg in numbers(legs) {
+            self.desk.send(Under::Op { op: id, role: 0, leg }, Order { leg: Leg(leg), ..record }, out);
+        }
+        if let Some(op) = self.stripes.get_mut(id) {
+            op.waits += legs.count_ones();
         }
         self.go_on_with(id, out);
     }

@@ -87,6 +87,12 @@ impl Members {
         self.whole
     }
 
+    /// Legs that are whole or being rebuilt.
+    pub(super) fn present(&self) -> u64 {
+        let is_present = |standing: &Standing| matches!(standing, Standing::Whole | Standing::Rebuilding(_));
+        (0..).zip(&self.legs).filter(|(_, standing)| is_present(standing)).fold(0, |legs, (leg, _)| legs | 1 << leg)
+    }
+
     /// Legs that are whole, and known to be.
     pub(super) fn known(&self) -> u64 {
         self.whole & self.recorded & !self.left
@@ -174,6 +180,11 @@ impl Members {
     /// Whether all whole drives know which are.
     pub(super) fn is_recorded(&self) -> bool {
         self.waits == 0 && !self.fails && self.recorded == self.whole && self.left == 0
+    }
+
+    /// Whether a drive has a record.
+    pub(super) const fn has_record(&self) -> bool {
+        self.epoch > 0
     }
 
     /// Whether the record says something else than is, and none is on its way.

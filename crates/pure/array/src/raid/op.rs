@@ -1,5 +1,6 @@
 //! Operations under way on a stripe.
 
+use crate::learned::Place;
 use flashyard_service::Failure;
 use std::ops::Range;
 
@@ -19,6 +20,8 @@ pub(super) enum Kind {
     Check,
     /// Chunks that a look has found unreadable or wrong.
     Repair,
+    /// A chunk that is copied to another drive.
+    Move,
 }
 
 /// How far it is.
@@ -34,6 +37,8 @@ pub(super) enum Phase {
     Journal,
     /// Its change is written in place.
     Place,
+    /// The new place of a chunk is recorded.
+    Record,
     /// It waits until the record of members says which drives have missed it.
     Settle,
     /// Its slot of the journal is cleared.
@@ -118,6 +123,8 @@ pub(super) struct Op {
     /// Drives on which its slot has been written, a bit each.
     pub(super) copies: u64,
     pub(super) failure: Option<Failure>,
+    /// A chunk that is written to another place than it had: its role, and the place.
+    pub(super) target: Option<(u8, Place)>,
 }
 
 impl Op {
@@ -147,6 +154,7 @@ impl Op {
             form: Form::Whole,
             copies: 0,
             failure: None,
+            target: None,
         }
     }
 

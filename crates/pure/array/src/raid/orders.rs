@@ -6,15 +6,34 @@ use flashyard_service::{Order, Orders};
 /// The purpose of an order.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Under {
-    Op { op: u32, role: u8, leg: u8 },
-    Members { leg: u8 },
-    Join { leg: u8 },
-    Recovery { leg: u8 },
+    Op {
+        op: u32,
+        role: u8,
+        leg: u8,
+    },
+    Members {
+        leg: u8,
+    },
+    Join {
+        leg: u8,
+    },
+    /// A read of the areas of a leg, from this block of both on; others begin at 0.
+    Recovery {
+        leg: u8,
+        at: u32,
+    },
+    Chart {
+        leg: u8,
+    },
 }
 
 impl Under {
     const fn leg(self) -> usize {
-        let (Self::Op { leg, .. } | Self::Members { leg } | Self::Join { leg } | Self::Recovery { leg }) = self;
+        let (Self::Op { leg, .. }
+        | Self::Members { leg }
+        | Self::Join { leg }
+        | Self::Recovery { leg, .. }
+        | Self::Chart { leg }) = self;
         leg as usize
     }
 }

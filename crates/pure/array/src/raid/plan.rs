@@ -7,7 +7,7 @@ use super::shape::{Journal, Shape};
 use super::stripes::Stripes;
 use flashyard_blk::Operation;
 use flashyard_service::parity::CHUNKS_MAX;
-use flashyard_service::{Data, Encode, Mix, Orders};
+use flashyard_service::{Data, Encode, Failure, Mix, Orders};
 
 impl Array {
     /// Chunks of a stripe whose drives do not have them.
@@ -36,6 +36,9 @@ impl Array {
             op.missing = self.away(op.stripe);
             op.unread = 0;
             op.phase = if op.kind == Kind::Read { Phase::Waiting } else { op.phase };
+        }
+        if op.kind == Kind::Move && op.missing & op.changed > 0 {
+            return self.finish(id, Err(op.failure.unwrap_or(Failure::Gone)), out);
         }
         let is_direct = op.kind == Kind::Read && op.phase == Phase::Waiting;
         if op.missing.count_ones() > self.shape.config.parities.into() && !is_direct {
@@ -96,6 +99,7 @@ impl Array {
                 needed = all_data & !op.full;
                 op.changed = op.touched | parities | op.unread;
             }
+            Kind::Move => (op.low, op.rows, needed, made) = (0, chunk_blocks, op.changed, 0),
             Kind::Rebuild { .. } | Kind::Repair | Kind::Check => {
                 (op.low, op.rows) = (0, chunk_blocks);
                 needed = if op.changed & parities > 0 { all_data } else { 0 };
@@ -133,6 +137,9 @@ impl Work<'_> {
     /// Makes the chunks that are missing and needed, puts new data over old, and makes parity.
     pub(super) fn carry_out(&self, out: &mut Orders) {
         let op = self.op;
+        if op.kind == Kind::Move {
+            return;
+        }
         let (all_data, is_read) = (self.shape.all_data(), op.kind == Kind::Read);
         let wanted = if is_read { op.touched } else { !op.full };
         for role in roles(op.missing & all_data & wanted) {

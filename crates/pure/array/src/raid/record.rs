@@ -1,15 +1,19 @@
 //! Records of an array on its drives beside chunks: which of them have all they should, and changes of stripes under way. Source: \[A\].
 //!
-//! Block 0 of each drive has the members. Behind it are slots of the journal, a header and the chunks that change.
+//! Block 0 of each drive has the members. Behind it are slots of the journal, a header and the chunks that change; and, where chunks move, two areas with the map
+//! and a log of moves.
 
 use super::op::Form;
+use crate::learned::{Chunk, Place};
 use flashyard_service::checksum;
 
 /// Bytes of a record: blocks are no smaller.
 pub(super) const RECORD_BYTES: usize = 64;
 const MEMBERS: [u8; 4] = *b"FYAM";
 const CHANGE: [u8; 4] = *b"FYAC";
-/// Version of both formats.
+const AREA: [u8; 4] = *b"FYAA";
+const MOVED: [u8; 4] = *b"FYAV";
+/// Version of all formats.
 const VERSION: u32 = 1;
 /// Bytes of a record that its own checksum is of, and where it lies. That of the chunks is behind it.
 const SUMMED: usize = 52;
@@ -37,6 +41,28 @@ pub(super) struct Change {
     /// Roles of the chunks that change. These follow, in their order, if it is whole; or the sum of the other data does.
     pub(super) roles: u32,
     pub(super) form: Form,
+}
+
+/// The head of an area with the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Area {
+    pub(super) array: u64,
+    /// Grows with each map.
+    pub(super) generation: u64,
+    /// Bytes of the map, and the checksum that they end with.
+    pub(super) bytes: u64,
+    pub(super) sum: u32,
+}
+
+/// A chunk that has moved since the map of a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) array: u64,
+    pub(super) generation: u64,
+    /// Moves before it in this generation.
+    pub(super) number: u32,
+    pub(super) chunk: Chunk,
+    pub(super) to: Place,
 }
 
 fn encode(magic: [u8; 4], fields: [u64; 3], words: [u32; 4], to: &mut Vec<u8>) {
@@ -100,6 +126,37 @@ impl Change {
     }
 }
 
+impl Area {
+    /// Appends it as a record.
+    pub(super) fn encode(&self, to: &mut Vec<u8>) {
+        encode(AREA, [self.array, self.generation, self.bytes], [self.sum, 0, 0, 0], to);
+    }
+
+    /// That of an array in a block.
+    pub(super) fn decode(array: u64, bytes: &[u8]) -> Option<Self> {
+        let ([found, generation, bytes], [sum, ..]) = decode(AREA, bytes)?;
+        (found == array).then_some(Self { array, generation, bytes, sum })
+    }
+}
+
+impl Moved {
+    /// Appends it as a record.
+    pub(super) fn encode(&self, to: &mut Vec<u8>) {
+        let Self { array, generation, number, chunk, to: place } = *self;
+        let column = u64::from(chunk.column);
+        encode(MOVED, [array, generation, column], [number, chunk.stripe, place.drive.into(), place.chunk], to);
+    }
+
+    /// The record of this number in the log behind a head.
+    pub(super) fn decode(head: &Area, number: u32, bytes: &[u8]) -> Option<Self> {
+        let ([array, generation, column], [found, stripe, drive, chunk]) = decode(MOVED, bytes)?;
+        let to = Place { drive: u8::try_from(drive).ok()?, chunk };
+        let chunk = Chunk { stripe, column: u8::try_from(column).ok()? };
+        let is_it = (array, generation, found) == (head.array, head.generation, number);
+        is_it.then_some(Self { array, generation, number, chunk, to })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,5 +188,25 @@ mod tests {
         slot.extend_from_slice(&chunks);
         assert_eq!(Change::decode(7 << 40, &slot, 64), Some((sum, &chunks[..2 * 64])));
         assert_eq!(MembersRecord::decode(7 << 40, &[]), None);
+    }
+
+    #[test]
+    fn moves_are_those_of_their_map() {
+        let head = Area { array: 7 << 40, generation: 5, bytes: 1 << 33, sum: 77 };
+        let (chunk, to) = (Chunk { stripe: 9, column: 3 }, Place { drive: 63, chunk: 1 << 31 });
+        let moved = Moved { array: 7 << 40, generation: 5, number: 2, chunk, to };
+        let (mut block, mut record) = (Vec::new(), Vec::new());
+        head.encode(&mut block);
+        moved.encode(&mut record);
+        assert_eq!((Area::decode(7 << 40, &block), Area::decode(8, &block)), (Some(head), None));
+        assert_eq!(Moved::decode(&head, 2, &record), Some(moved));
+        assert_eq!(Moved::decode(&head, 1, &record), None);
+        assert_eq!(Moved::decode(&Area { generation: 6, ..head }, 2, &record), None);
+        for bit in 0..8 * SUMMED {
+            let (mut block, mut record) = (block.clone(), record.clone());
+            block[bit / 8] ^= 1 << (bit % 8);
+            record[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!((Area::decode(7 << 40, &block), Moved::decode(&head, 2, &record)), (None, None), "bit {bit}");
+        }
     }
 }

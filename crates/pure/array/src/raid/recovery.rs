@@ -1,5 +1,6 @@
 //! The start: which drives count, and changes that a loss of power has left half done.
 
+use super::chart::{Chart, find_map};
 use super::members::Members;
 use super::op::{Form, numbers, roles};
 use super::orders::{Desk, Under};
@@ -14,6 +15,10 @@ use flashyard_units::SimTime;
 enum Step {
     /// Records of members are read.
     Members,
+    /// The map is read on all whole drives.
+    Map,
+    /// It is written to all of them.
+    Chart,
     /// A slot is read on all whole drives.
     Slot,
     /// The data of its change is read, where it has a partial parity.
@@ -32,10 +37,11 @@ enum Step {
 
 /// All that a start works on.
 pub(super) struct Ground<'a> {
-    pub(super) shape: &'a Shape,
+    pub(super) shape: &'a mut Shape,
     pub(super) members: &'a mut Members,
     pub(super) desk: &'a mut Desk,
     pub(super) counters: &'a mut ArrayCounters,
+    pub(super) chart: &'a mut Chart,
 }
 
 /// A start under way.
@@ -74,18 +80,25 @@ impl Recovery {
         }
     }
 
-    /// Whether a record of members may be written: it knows them, and needs none of them that would be left out then.
-    pub(super) fn may_tell(&self) -> bool {
-        self.step != Step::Members && (!self.needs_all || matches!(self.step, Step::Record | Step::Over))
+    /// Whether changes may need the data of any drive.
+    pub(super) const fn needs_all(&self) -> bool {
+        self.needs_all
     }
 
-    pub(super) fn received(&mut self, leg: u8, bytes: &[u8]) {
+    /// Whether a record of members may be written: it knows them, and needs none of them that would be left out then. An array that has such a record has a map.
+    pub(super) fn may_tell(&self) -> bool {
+        !matches!(self.step, Step::Members | Step::Map | Step::Chart)
+            && (!self.needs_all || matches!(self.step, Step::Record | Step::Over))
+    }
+
+    pub(super) fn received(&mut self, (leg, at): (u8, u32), shape: &Shape, bytes: &[u8]) {
         if self.step == Step::Data {
             // The partial parity and the data that was written are the parity.
             return parity::mix(&mut self.chunks, 1, bytes, 1);
         }
-        self.bytes[usize::from(leg)].clear();
-        self.bytes[usize::from(leg)].extend_from_slice(bytes);
+        let (to, at) = (&mut self.bytes[usize::from(leg)], at as usize * shape.block_bytes as usize);
+        to.resize(to.len().max(at + bytes.len()), 0);
+        to[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Whether there is nothing left to do.
@@ -95,13 +108,18 @@ impl Recovery {
 
     /// Sends the orders of the step that it is at.
     pub(super) fn send(&mut self, now: SimTime, ground: &mut Ground<'_>, out: &mut Orders) {
-        let shape = ground.shape;
+        let shape = &*ground.shape;
         let whole = ground.members.whole();
         let mut orders = Vec::new();
         match self.step {
             Step::Members => {
                 (self.failed, self.gone) = (0, 0);
                 orders.extend((0..ground.members.len() as u8).map(|leg| read(Leg(leg), shape.members_at(), 1)));
+            }
+            Step::Map => orders.extend(numbers(whole).flat_map(|leg| read_areas(shape, leg))),
+            Step::Chart => {
+                ground.chart.begin(ground.shape, whole);
+                ground.chart.send(ground.shape, ground.desk, out);
             }
             Step::Slot if self.slot < shape.slots() => {
                 let order = read(Leg(0), shape.slot_at(self.slot), shape.slot_blocks());
@@ -117,13 +135,15 @@ impl Recovery {
             }
             Step::Repeated | Step::Record | Step::Over => {}
         }
-        if matches!(self.step, Step::Members | Step::Slot) {
+        if matches!(self.step, Step::Members | Step::Map | Step::Slot) {
             self.bytes.iter_mut().for_each(Vec::clear);
         }
+        let areas_at = ground.shape.area_at(0);
         self.again = false;
         self.waits = orders.len() as u32;
         for order in orders {
-            ground.desk.send(Under::Recovery { leg: order.leg.0 }, order, out);
+            let at = if self.step == Step::Map { (order.first - areas_at) as u32 } else { 0 };
+            ground.desk.send(Under::Recovery { leg: order.leg.0, at }, order, out);
         }
         self.go_on(now, ground, out);
     }
@@ -192,9 +212,9 @@ impl Recovery {
                 }
                 // A slot that cannot be read on one drive can on another, or was not whole. Without the data of a change parity cannot be made:
                 // it stays as it is.
-                Step::Slot if matches!(failure, Failure::Unread { .. }) => {}
+                Step::Slot | Step::Map if matches!(failure, Failure::Unread { .. }) => {}
                 Step::Data if matches!(failure, Failure::Unread { .. }) => self.change = None,
-                Step::Slot | Step::Data if failure != Failure::Gone => self.again = true,
+                Step::Slot | Step::Map | Step::Data if failure != Failure::Gone => self.again = true,
                 Step::Repeat | Step::Clear if failure != Failure::Gone && self.needs_all => self.again = true,
                 _ => self.again |= !ground.members.refuse(now, leg, failure) || self.step == Step::Data,
             }
@@ -212,7 +232,14 @@ impl Recovery {
             return ground.members.retry(now);
         }
         let next = match self.step {
-            Step::Members => Step::Slot,
+            Step::Members if ground.shape.config.moves.is_none() => Step::Slot,
+            Step::Members => Step::Map,
+            Step::Map => {
+                self.take_map(ground);
+                Step::Chart
+            }
+            Step::Chart if ground.chart.is_writing() => return,
+            Step::Chart => Step::Slot,
             Step::Slot => {
                 self.find_change(ground);
                 match &self.change {
@@ -260,6 +287,23 @@ impl Recovery {
         true
     }
 
+    /// Takes the newest map. An array that has a record of members has one; without it nothing is where it seems to be.
+    fn take_map(&self, ground: &mut Ground<'_>) {
+        if let Some((generation, map)) = find_map(ground.shape, &self.bytes) {
+            ground.shape.map = map;
+            ground.chart.found(generation);
+        } else if ground.members.has_record() {
+            ground.members.broken.get_or_insert(Failure::Failed);
+        }
+    }
+
+    /// A drive has taken the map, or refused it: it goes on when all have done so.
+    pub(super) fn charted(&mut self, now: SimTime, ground: &mut Ground<'_>, out: &mut Orders) {
+        if self.step == Step::Chart {
+            self.go_on(now, ground, out);
+        }
+    }
+
     /// The record of members was written: it goes on if it waits for that. Returns whether it does.
     pub(super) fn recorded(&mut self, now: SimTime, ground: &mut Ground<'_>, out: &mut Orders) -> bool {
         match self.step {
@@ -279,6 +323,9 @@ impl Recovery {
 
     /// Sends the orders of a step again. Data of a partial parity is read from the slot on.
     pub(super) fn try_again(&mut self, now: SimTime, ground: &mut Ground<'_>, out: &mut Orders) {
+        if self.step == Step::Chart {
+            ground.chart.try_again(ground.shape, ground.desk, out);
+        }
         if self.again && self.waits == 0 {
             if self.step == Step::Data {
                 self.step = Step::Slot;
@@ -313,6 +360,13 @@ fn is_in_place(change: &Change, ground: &Ground<'_>) -> bool {
     let whole = ground.members.whole();
     let away = ground.shape.chunks_on(change.stripe, |leg| whole >> leg.0 & 1 == 0);
     change.form == Form::PartialParity && change.roles & away > 0
+}
+
+/// Reads of both areas of a leg.
+fn read_areas(shape: &Shape, leg: u8) -> impl Iterator<Item = Order> {
+    let (first, count, piece) = (shape.area_at(0), 2 * shape.area_blocks(), shape.piece_blocks);
+    let at = (0..count).step_by(piece as usize);
+    at.map(move |at| read(Leg(leg), first + at, (count - at).min(piece.into()) as u32))
 }
 
 /// A read for the array itself.

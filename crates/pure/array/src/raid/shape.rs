@@ -2,7 +2,7 @@
 
 use super::op::roles;
 use crate::layout::{Layout, LayoutError, Member};
-use crate::learned::{Chunk, LearnedMap, MapError};
+use crate::learned::{Chunk, LearnedMap, MapError, Place};
 use flashyard_blk::VolumeInfo;
 use flashyard_service::Leg;
 use flashyard_service::parity::CHUNKS_MAX;
@@ -50,6 +50,25 @@ pub struct ArrayConfig {
     pub pause: SimSpan,
     /// Blocks at the beginning of each leg that are not the array's, such as a [`Label`](crate::Label).
     pub reserved: u32,
+    /// Whether chunks move, and how.
+    pub moves: Option<MovesConfig>,
+}
+
+/// The way in which chunks move between fast and slow drives. Each drive keeps a place free for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovesConfig {
+    /// Blocks of a drive that a map has room for, and as many moves as follow it until it is written again. Each drive has both twice.
+    pub map_blocks: u32,
+    /// See there.
+    pub log_blocks: u32,
+    /// Time between two looks at what is hot.
+    pub interval: SimSpan,
+    /// One access in so many counts.
+    pub sample: u32,
+    /// Time between two moves.
+    pub pause: SimSpan,
+    /// Time until it looks for idle drives again.
+    pub look: SimSpan,
 }
 
 /// Why legs make no array.
@@ -81,6 +100,16 @@ pub enum ArrayError {
     /// A journal without room, or a partial-parity log of two parities.
     #[error("a journal of {0} slots; take at least 1, no partial parity with two parities, or no journal")]
     Journal(u32),
+    /// An area that has no room for the map of the drives and a move.
+    #[error(
+        "the map of these drives takes {bytes} bytes, and has room for {room}; give it more, and its log at least 1 block"
+    )]
+    Moves {
+        /// Bytes of the map.
+        bytes: usize,
+        /// Those that it has room for.
+        room: u64,
+    },
     /// Blocks that are too small for a record.
     #[error("blocks of {0} bytes are smaller than the records of an array, which take 64")]
     Block(u32),
@@ -109,6 +138,12 @@ pub struct ArrayCounters {
     pub repaired: u64,
     /// Writes that became one with another one of their stripe.
     pub aggregated: u64,
+    /// Chunks that were copied to another drive.
+    pub moved: u64,
+    /// Chunks that a write has taken to another drive.
+    pub moved_by_writes: u64,
+    /// Moves that were given up because a drive was lost.
+    pub abandoned: u64,
 }
 
 /// An array's configuration, layout and map.
@@ -116,8 +151,12 @@ pub struct ArrayCounters {
 pub(super) struct Shape {
     pub(super) config: ArrayConfig,
     pub(super) layout: Layout,
-    map: LearnedMap,
+    pub(super) map: LearnedMap,
     pub(super) block_bytes: u32,
+    /// By leg: places for chunks.
+    pub(super) rooms: Vec<u32>,
+    /// Blocks that every leg takes at once.
+    pub(super) piece_blocks: u32,
 }
 
 impl Shape {
@@ -146,26 +185,52 @@ impl Shape {
         }
         let base = base(&config);
         let room = |leg: &VolumeInfo| leg.limits.blocks.saturating_sub(base) / u64::from(chunk_blocks);
-        let member = |(leg, &speed): (&VolumeInfo, &u64)| Member { chunks: room(leg), speed };
+        let spare = u64::from(config.moves.is_some());
+        let member = |(leg, &speed): (&VolumeInfo, &u64)| Member { chunks: room(leg).saturating_sub(spare), speed };
         let members: Vec<Member> = legs.iter().zip(&config.speeds).map(member).collect();
         let layout = Layout::new(&members, width.into())?;
         let map = LearnedMap::of(&layout)?;
-        Ok(Self { config, layout, map, block_bytes })
+        if let Some(moves) = config.moves {
+            let mut saved = Vec::new();
+            map.save(&mut saved);
+            let (bytes, room) = (saved.len(), u64::from(moves.map_blocks) * u64::from(block_bytes));
+            // An exception more.
+            if bytes as u64 + 10 > room || moves.log_blocks == 0 {
+                return Err(ArrayError::Moves { bytes, room });
+            }
+        }
+        let rooms = legs.iter().map(|leg| u32::try_from(room(leg)).unwrap_or(u32::MAX)).collect();
+        Ok(Self { config, layout, map, block_bytes, rooms, piece_blocks: largest })
     }
 
-    /// Where chunk `role` of a stripe lies, its data from 0 on and then parity: the leg, and the first block there.
+    /// Chunk `role` of a stripe, its data from 0 on and then parity, as the map has it.
     ///
     /// # Panics
     /// When there is no such role.
-    pub(super) fn place(&self, stripe: u32, role: u8) -> (Leg, u64) {
-        let ArrayConfig { width, parities, chunk_blocks, .. } = self.config;
+    pub(super) fn chunk(&self, stripe: u32, role: u8) -> Chunk {
+        let ArrayConfig { width, parities, .. } = self.config;
         let data = width - parities;
         assert!(role < width, "chunk {role} of {width}");
         // Parity moves on from stripe to stripe: sheet paraid §11.
         let shift = if role < data { role + parities } else { role - data };
-        let column = ((stripe % u32::from(width)) as u8 + shift) % width;
-        let place = self.map.get(Chunk { stripe, column });
-        (Leg(place.drive), base(&self.config) + u64::from(place.chunk) * u64::from(chunk_blocks))
+        Chunk { stripe, column: ((stripe % u32::from(width)) as u8 + shift) % width }
+    }
+
+    /// The role of a chunk.
+    pub(super) fn role(&self, Chunk { stripe, column }: Chunk) -> u8 {
+        let ArrayConfig { width, parities, .. } = self.config;
+        let shift = (column + width - (stripe % u32::from(width)) as u8) % width;
+        if shift < parities { self.data() + shift } else { shift - parities }
+    }
+
+    /// Where chunk `role` of a stripe lies: the leg, and the first block there.
+    pub(super) fn place(&self, stripe: u32, role: u8) -> (Leg, u64) {
+        self.at(self.map.get(self.chunk(stripe, role)))
+    }
+
+    /// The leg and the first block of a place.
+    pub(super) fn at(&self, place: Place) -> (Leg, u64) {
+        (Leg(place.drive), base(&self.config) + u64::from(place.chunk) * u64::from(self.config.chunk_blocks))
     }
 
     /// Chunks of a stripe on some legs, a bit each.
@@ -207,15 +272,35 @@ impl Shape {
         self.members_at() + 1 + u64::from(slot) * slot_blocks(&self.config)
     }
 
+    /// Blocks of an area: its head, the map, and the log.
+    pub(super) fn area_blocks(&self) -> u64 {
+        area_blocks(&self.config)
+    }
+
+    /// The first block of the area of a generation.
+    pub(super) fn area_at(&self, generation: u64) -> u64 {
+        self.slot_at(self.slots()) + generation % 2 * self.area_blocks()
+    }
+
+    /// The first block of its log.
+    pub(super) fn log_at(&self, generation: u64) -> u64 {
+        let map_blocks = self.config.moves.map_or(0, |moves| moves.map_blocks);
+        self.area_at(generation) + 1 + u64::from(map_blocks)
+    }
+
     /// Blocks of a slot.
     pub(super) fn slot_blocks(&self) -> u32 {
         slot_blocks(&self.config) as u32
     }
 }
 
-/// Blocks before the chunks of a leg: what is reserved, the record of members, and the journal.
+/// Blocks before the chunks of a leg: what is reserved, the record of members, the journal, and the areas of the map.
 fn base(config: &ArrayConfig) -> u64 {
-    u64::from(config.reserved) + 1 + u64::from(slots(config)) * slot_blocks(config)
+    u64::from(config.reserved) + 1 + u64::from(slots(config)) * slot_blocks(config) + 2 * area_blocks(config)
+}
+
+fn area_blocks(config: &ArrayConfig) -> u64 {
+    config.moves.map_or(0, |moves| 1 + u64::from(moves.map_blocks) + u64::from(moves.log_blocks))
 }
 
 const fn slots(config: &ArrayConfig) -> u32 {

@@ -60,6 +60,11 @@ impl Stripes {
         })
     }
 
+    /// Whether a stripe is in use.
+    pub(super) fn is_busy(&self, stripe: u32) -> bool {
+        self.find(stripe).is_some()
+    }
+
     /// An operation waits for its stripe, or may begin.
     pub(super) fn enqueue(&mut self, op: Op) -> u32 {
         let (stripe, shared) = (op.stripe, op.is_shared());

@@ -20,11 +20,19 @@ pub(super) struct Upkeep {
 
 impl Upkeep {
     /// The next stripe of a rebuild, or of a scrub.
-    pub(super) fn next(&mut self, now: SimTime, shape: &Shape, members: &mut Members) -> Option<Op> {
+    /// Drives have the map or do not (`charted`, a bit each), and no drive is rebuilt while a chunk moves.
+    pub(super) fn next(
+        &mut self,
+        now: SimTime,
+        shape: &Shape,
+        members: &mut Members,
+        (charted, is_moving): (u64, bool),
+    ) -> Option<Op> {
         if self.op.is_some() || now < self.pause_until {
             return None;
         }
-        let next = (0..members.len() as u8).find_map(|leg| next_to_rebuild(leg, shape, members));
+        let legs = 0..if is_moving { 0 } else { members.len() as u8 };
+        let next = legs.into_iter().find_map(|leg| next_to_rebuild(leg, shape, members, charted));
         let op = match (next, self.scrub) {
             (Some(op), _) => op,
             (None, Some(next)) if u64::from(next) < shape.layout.stripes() => Op::new(Kind::Check, next),
@@ -87,21 +95,20 @@ impl Upkeep {
     }
 }
 
-/// The next stripe of which a leg lacks a chunk, if it is being rebuilt. It is whole when there is none.
-fn next_to_rebuild(leg: u8, shape: &Shape, members: &mut Members) -> Option<Op> {
+/// The next stripe of which a leg lacks a chunk, if it is being rebuilt. It is whole when there is none, and it has the map.
+fn next_to_rebuild(leg: u8, shape: &Shape, members: &mut Members, charted: u64) -> Option<Op> {
     while let Standing::Rebuilding(next) = members.standing(Leg(leg)) {
         if u64::from(next) >= shape.layout.stripes() {
-            members.stand(leg, Standing::Whole);
+            if charted >> leg & 1 == 1 {
+                members.stand(leg, Standing::Whole);
+            }
             break;
         }
         let changed = shape.chunks_on(next, |at| at == Leg(leg));
         if changed > 0 {
             return Some(Op { changed, ..Op::new(Kind::Rebuild { leg }, next) });
         }
-        let group = shape.layout.group(next.into());
-        let has_leg = group.columns.iter().any(|column| column.drive == leg);
-        let behind = if has_leg { next + 1 } else { (group.first + group.stripes) as u32 };
-        members.stand(leg, Standing::Rebuilding(behind));
+        members.stand(leg, Standing::Rebuilding(shape.map.next_stripe_on(leg, next + 1)));
     }
     None
 }

@@ -667,6 +667,10 @@ impl Service for Tree {
         self.nodes.iter().filter_map(|node| node.service.rebuild()).reduce(add)
     }
 
+    fn moved(&self) -> Option<u64> {
+        self.nodes.iter().filter_map(|node| node.service.moved()).reduce(|sum, moved| sum + moved)
+    }
+
     fn take_version(&mut self, now: SimTime, out: &mut Orders) -> Option<Result<u32, Failure>> {
         self.of_one(now, out, |service, own| service.take_version(now, own))
     }
