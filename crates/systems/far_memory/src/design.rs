@@ -147,7 +147,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// What firmware finds behind the only root port: a device with so many pages behind the switches of `path`.
+    /// The hierarchy that firmware finds behind the only root port: a device with so many pages behind the switches of `path`.
     fn topology(&self, path: &PathConfig, pages: u32) -> Result<Topology, MemoryError> {
         // [A] a device says of itself what a line of its internal DRAM takes where another row is open
         let own = self.endpoint.controller + self.endpoint.dram.row_miss();
