@@ -20,7 +20,7 @@ pub use annotation::{ANNOTATION_BITS, Annotation, Buffering};
 pub use cdat::{DSLBIS_BYTES, Dslbis, Dsmas};
 pub use dev_load::DevLoad;
 pub use doe::Mailbox;
-pub use hdm::{HdmDecoder, HdmDecoders, HdmError, Routed, WAYS_MAX};
+pub use hdm::{EndpointDecoder, HdmDecoder, HdmDecoders, HdmError, Interleave, WAYS_MAX};
 pub use memory::{AccessError, Completes, Hint, Memory, MemoryAccess, MemoryLimits, check};
 pub use push::{HITS_OF_A_NOTICE, PushMessage};
 pub use speculative::{SpeculativeRead, UNIT_LINES, UNITS_MAX};

@@ -240,7 +240,9 @@ impl Endpoint {
 
     #[inline]
     fn page_of(&self, address: u64) -> u32 {
-        (address / PAGE_BYTES % u64::from(self.medium.pages())) as u32
+        let (page, pages) = (address / PAGE_BYTES, u64::from(self.medium.pages()));
+        // Hints and predictions may lie behind the end; a division for each request is spared.
+        (if page < pages { page } else { page % pages }) as u32
     }
 
     fn policy(&mut self, part: Part) -> Option<&mut Box<dyn Policy + Send>> {

@@ -1,5 +1,6 @@
 //! Machines that cannot be.
 
+use flashyard_cxl::HdmError;
 use flashyard_flash::GeometryError;
 use flashyard_ftl::FtlConfigError;
 
@@ -15,6 +16,24 @@ pub enum MemoryError {
         value: u64,
         /// The accepted range.
         range: &'static str,
+    },
+    /// HDM decoders that cannot be committed.
+    #[error("address map: {0}")]
+    Decoders(#[from] HdmError),
+    /// An access to an address that nothing has.
+    #[error(
+        "{count} requests to addresses that no memory has, the first to {address:#x}: DRAM on the processor has {local:#x} \
+         bytes from 0 on, and HDM decoders claim {claimed}; give a larger device, or a smaller footprint"
+    )]
+    Unclaimed {
+        /// The first such address.
+        address: u64,
+        /// Requests of this kind so far.
+        count: u64,
+        /// Bytes of DRAM on the processor.
+        local: u64,
+        /// Ranges that decoders claim, in words.
+        claimed: String,
     },
     /// Flash that cannot be divided so.
     #[error("flash: {0}")]

@@ -73,6 +73,16 @@ pub struct Written {
 /// A register without a page.
 const NO_PAGE: u32 = u32::MAX;
 
+impl FlashConfig {
+    /// Logical pages of 4 KiB that are left of it.
+    ///
+    /// Errors: a geometry that cannot be.
+    pub fn pages(&self) -> Result<u32, MemoryError> {
+        self.geometry.validate()?;
+        Ok(FtlConfig::logical_slots_for(&self.geometry, self.spare))
+    }
+}
+
 /// Flash with its translation layer, by logical pages of 4 KiB.
 pub struct Flash {
     config: FlashConfig,

@@ -38,6 +38,7 @@ mod page_cache;
 mod path;
 mod queue;
 mod reflector;
+mod routing;
 mod set_associative;
 mod topology;
 
@@ -60,5 +61,6 @@ pub use medium::{Medium, MediumConfig};
 pub use page_cache::{LookUp, PAGE_BYTES, PageCache};
 pub use path::{Device, Expander, PathConfig, PathTimes, Served};
 pub use reflector::{Held, Reflector};
+pub use routing::{Routed, Routing};
 pub use set_associative::{EvictedLine, Lookup, SetAssociative};
 pub use topology::{Bridge, Found, Node, Topology};

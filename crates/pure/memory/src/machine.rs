@@ -368,7 +368,8 @@ impl<M: Memory> Machine<M> {
         let now = core.now;
         // Only what misses needs registers; nothing is changed before they are there.
         let free = core.misses.free_at(now).max(self.last_misses.free_at(now));
-        if free > now && !core.levels.iter().chain(&self.shared).any(|level| level.holds(line)) {
+        let holds = |levels: &[SetAssociative]| levels.iter().any(|level| level.holds(line));
+        if free > now && !holds(&core.levels) && !holds(&self.shared) {
             core.counters.stalls.misses += free.since(now);
             core.advance_to(free);
             return None;

@@ -31,6 +31,18 @@ pub enum MediumConfig {
     },
 }
 
+impl MediumConfig {
+    /// Logical pages of 4 KiB that the medium will have.
+    ///
+    /// Errors: flash that cannot be divided so.
+    pub fn pages(&self) -> Result<u32, MemoryError> {
+        match self {
+            Self::Flash(flash) => flash.pages(),
+            Self::InPlace { pages, .. } => Ok(*pages),
+        }
+    }
+}
+
 /// A medium of logical pages of 4 KiB.
 pub enum Medium {
     /// Flash.

@@ -95,26 +95,30 @@ impl SetAssociative {
             set[0] |= dirty;
             return Lookup::Hit;
         }
-        // Tags move one place back while the search goes on, so that each is touched once.
-        let mut moved = set[0];
-        for place in 1..set.len() {
-            let here = set[place];
-            set[place] = moved;
-            if here & !DIRTY == wanted {
+        match set.iter().position(|tag| tag & !DIRTY == wanted) {
+            Some(place) => {
+                let here = set[place];
+                set.copy_within(..place, 1);
                 set[0] = here | dirty;
-                return Lookup::Hit;
+                Lookup::Hit
             }
-            moved = here;
+            None => {
+                let last = set.len() - 1;
+                let left = set[last];
+                set.copy_within(..last, 1);
+                set[0] = wanted | dirty;
+                Lookup::Miss((left != EMPTY).then_some(EvictedLine { line: left >> 1, dirty: left & DIRTY != 0 }))
+            }
         }
-        set[0] = wanted | dirty;
-        Lookup::Miss((moved != EMPTY).then_some(EvictedLine { line: moved >> 1, dirty: moved & DIRTY != 0 }))
     }
 
     /// Whether a line is there. This is no use of it.
     #[inline]
     pub fn holds(&self, line: u64) -> bool {
         let base = self.set_of(line);
-        self.tags[base..base + self.ways].iter().any(|tag| *tag != EMPTY && tag >> 1 == line)
+        let wanted = line << 1;
+        // All ways are compared, without a branch for each.
+        self.tags[base..base + self.ways].iter().fold(false, |held, tag| held | (tag & !DIRTY == wanted))
     }
 
     /// Makes all lines alike with the level below, and tells those that differed, by their places.

@@ -1,5 +1,5 @@
-//! How far a device is and what it has: buses by enumeration, the device's size and own latency by the tables of its mailbox, the latency from end to
-//! end as a number in its configuration space, and decoders for the host's addresses.
+//! How far a device is and what it has: buses by enumeration, the device's size and own latency by the tables of its mailbox, and the
+//! latency from end to end as a number in its configuration space. `routing` commits decoders for the host's addresses.
 //!
 //! A switch is a bridge upstream and a bridge for each port downstream. Enumeration walks depth first and numbers buses; a bridge then knows
 //! the range of buses behind it. The bridges whose ranges hold the bus of a device are those on its way.
@@ -7,8 +7,9 @@
 //! Source: [P] sheet micro-expand §3.7; [X] the DSLBIS of CDAT 1.03 and type 1 headers of PCIe.
 
 use crate::path::PathConfig;
-use flashyard_cxl::{Dslbis, Dsmas, HdmDecoder, HdmDecoders, HdmError, Mailbox, PushMessage, wire_bytes};
+use flashyard_cxl::{Dslbis, Dsmas, Mailbox, PushMessage, wire_bytes};
 use flashyard_units::{Bytes, SimSpan};
+use std::borrow::Borrow;
 
 /// A part of a hierarchy before it is enumerated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +32,6 @@ impl Node {
         (0..switches).fold(self, |below, _| Self::Switch(vec![below]))
     }
 }
-
-/// Bytes that follow each other on one port where a range has one port alone: the least that decoders have. [X] CXL
-const GRANULARITY: Bytes = Bytes::new(256);
 
 /// Bus numbers of a bridge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,20 +57,37 @@ pub struct Found {
     pub end_to_end_ns: u32,
 }
 
-/// Buses below a root port.
+/// Buses below host bridges.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
+    /// The bus of the root ports of each host bridge.
+    host_bridges: Vec<u8>,
     bridges: Vec<Bridge>,
     /// Devices in the order of their buses.
     pub devices: Vec<Found>,
 }
 
 impl Topology {
-    /// Enumerates what hangs on a root port, and reads the mailbox of each device. `None` where there are more than 256 buses, or where a
-    /// mailbox gives no whole answer.
+    /// Enumerates what hangs on the only root port of a host, and reads the mailbox of each device. `None` where there are more than 256
+    /// buses, or where a mailbox gives no whole answer.
     pub fn enumerate(below: &Node) -> Option<Self> {
+        Self::of_host_bridges(&[[below]])
+    }
+
+    /// Enumerates what hangs on the root ports of host bridges, one bridge after the other, as [`Topology::enumerate`] does.
+    pub fn of_host_bridges<N: Borrow<Node>>(bridges: &[impl AsRef<[N]>]) -> Option<Self> {
         let mut topology = Self::default();
-        topology.bridge(0, &mut 0, |topology, bus, last| topology.walk(below, bus, last))?;
+        let mut next = Some(0_u8);
+        for root_ports in bridges {
+            let bus = next?;
+            let mut last = bus;
+            topology.host_bridges.push(bus);
+            for below in root_ports.as_ref() {
+                let below = below.borrow();
+                topology.bridge(bus, &mut last, |topology, bus, last| topology.walk(below, bus, last))?;
+            }
+            next = last.checked_add(1);
+        }
         Some(topology)
     }
 
@@ -108,17 +123,25 @@ impl Topology {
         }
     }
 
-    /// Commits a decoder for each device, one after the other from an address of the host on: as firmware does once it knows all sizes. The port
-    /// of a device is its bus.
-    ///
-    /// Errors: sizes that are no multiple of 256 bytes, or that do not fit into 64 bits together.
-    pub fn decoders(&self, base: u64) -> Result<HdmDecoders, HdmError> {
-        let (mut decoders, mut next) = (HdmDecoders::default(), base);
-        for device in &self.devices {
-            decoders.commit(HdmDecoder::new(next, device.size, &[device.bus], GRANULARITY)?)?;
-            next = next.wrapping_add(device.size.get());
-        }
-        Ok(decoders)
+    /// The bus of the root ports of each host bridge.
+    pub(crate) fn host_bridges(&self) -> &[u8] {
+        &self.host_bridges
+    }
+
+    /// The buses behind the bridges on a bus.
+    pub(crate) fn ports(&self, bus: u8) -> Vec<u8> {
+        self.bridges.iter().filter(|bridge| bridge.primary == bus).map(|bridge| bridge.secondary).collect()
+    }
+
+    /// Whether a bus is reached through the bridge to `port`.
+    pub(crate) fn leads_to(&self, port: u8, bus: u8) -> bool {
+        let holds = |bridge: &Bridge| bridge.secondary == port && (port..=bridge.subordinate).contains(&bus);
+        self.bridges.iter().any(holds)
+    }
+
+    /// The host bridge before a bus: the last one whose own bus has no higher number.
+    pub(crate) fn host_bridge_of(&self, bus: u8) -> Option<u8> {
+        self.host_bridges.iter().copied().rfind(|bridge| *bridge <= bus)
     }
 
     /// Switches between the root port and a bus: each has two bridges on the way, and the root port is one more.
@@ -199,21 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_a_tree_have_latencies_and_ranges_of_their_own() {
+    fn devices_of_a_tree_have_latencies_of_their_own() {
         let device = |ns| Node::device(Bytes::from_gib(ns), SimSpan::from_ns(ns));
         let tree = Node::Switch(vec![device(100), Node::Switch(vec![device(200), device(300)]), device(400)]);
         let mut topology = Topology::enumerate(&tree).expect("few buses");
         topology.write_latencies(&path());
         let found: Vec<u32> = topology.devices.iter().map(|device| device.end_to_end_ns).collect();
         assert_eq!(found, [323, 563, 663, 623]);
-        let base = 1 << 40;
-        let decoders = topology.decoders(base).expect("sizes are whole");
-        let of = |gib: u64| decoders.route(base + (gib << 30)).map(|routed| (routed.port, routed.address >> 30));
-        let bus = |number: usize| topology.devices[number].bus;
-        assert_eq!(of(0), Some((bus(0), 0)));
-        assert_eq!(of(100), Some((bus(1), 0)), "the second begins where the first ends");
-        assert_eq!(of(999), Some((bus(3), 399)));
-        assert_eq!((of(1000), decoders.route(base - 1)), (None, None));
     }
 
     #[test]

@@ -2,12 +2,13 @@
 //!
 //! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
+use crate::address_map::{AddressMap, Claimed};
 use crate::ahead_parts::AheadParts;
 use crate::combine::Combine;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
     Ahead, AheadCounters, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Lent, MachineConfig, MediumConfig,
-    MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Topology,
+    MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Routing, Topology,
 };
 use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
 use flashyard_units::{Bytes, Named, SimSpan, SimTime};
@@ -136,8 +137,9 @@ pub struct Parts {
     pub bar: PathConfig,
     /// The device with flash.
     pub endpoint: EndpointConfig,
-    /// First address that lies on the device with flash; those before it lie in DRAM on the processor.
-    pub device_from: u64,
+    /// DRAM on the processor that programs use, from address 0 on. Firmware writes its end as the base of the device's range into
+    /// HDM decoders; the device's own first bytes are skipped, as many.
+    pub local: Bytes,
     /// How lines are fetched ahead, where the scenario says.
     pub ahead: Option<AheadParts>,
     /// Mechanisms of other designs besides.
@@ -145,31 +147,42 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The latency from end to end that enumeration finds for the device behind CXL, and the time that its medium takes for a page.
-    fn latencies(&self) -> (SimSpan, SimSpan) {
-        let aware = self.ahead.is_none_or(|ahead| ahead.aware);
-        let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
+    /// The hierarchy that firmware finds behind the only root port: a device with so many pages behind the switches of `path`.
+    fn topology(&self, path: &PathConfig, pages: u32) -> Result<Topology, MemoryError> {
         // [A] a device says of itself what a line of its internal DRAM takes where another row is open
         let own = self.endpoint.controller + self.endpoint.dram.row_miss();
-        // Nothing that is asked of enumeration here depends on the size.
-        let size = Bytes::new(u64::from(self.endpoint.cache_pages) * PAGE_BYTES);
-        let found = Topology::enumerate(&Node::device(size, own).behind(path.switches)).and_then(|mut topology| {
-            topology.write_latencies(&path);
-            topology.devices.first().map(|device| device.end_to_end_ns)
-        });
+        let device = Node::device(Bytes::new(u64::from(pages) * PAGE_BYTES), own).behind(path.switches);
+        let range = "as many as 256 buses have, two each";
+        let too_many = || MemoryError::Range { name: "switches", value: path.switches.into(), range };
+        Topology::enumerate(&device).ok_or_else(too_many)
+    }
+
+    /// The decoders that firmware commits for it: its range begins where DRAM on the processor ends.
+    fn routing(&self, path: &PathConfig, pages: u32) -> Result<Routing, MemoryError> {
+        Ok(self.topology(path, pages)?.one_after_another(self.local.get(), self.local)?)
+    }
+
+    /// The latency from end to end that enumeration finds for a device of so many pages behind CXL, and the time that its medium takes
+    /// for a page.
+    fn latencies(&self, pages: u32) -> Result<(SimSpan, SimSpan), MemoryError> {
+        let aware = self.ahead.is_none_or(|ahead| ahead.aware);
+        let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
+        let mut topology = self.topology(&path, pages)?;
+        topology.write_latencies(&path);
+        let found = topology.devices.first().map_or(0, |device| device.end_to_end_ns);
         let lead = match self.endpoint.medium {
             MediumConfig::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
             MediumConfig::InPlace { read, .. } => read,
         };
-        (SimSpan::from_ns(found.unwrap_or(0).into()), lead)
+        Ok((SimSpan::from_ns(found.into()), lead))
     }
 }
 
 /// The memory of a design.
 pub struct Backing {
-    /// DRAM on the processor, for addresses below `device_from`.
+    /// DRAM on the processor.
     local: Dram,
-    device_from: u64,
+    map: AddressMap,
     far: Far,
     local_requests: u64,
     loads: u64,
@@ -213,6 +226,12 @@ impl Backing {
                 None => endpoint,
             })
         };
+        let pages = parts.endpoint.medium.pages()?;
+        let map = match design {
+            Design::Dram => AddressMap::LOCAL,
+            Design::PcieSsd => AddressMap::with_far(parts.local, parts.routing(&parts.bar, pages)?),
+            _ => AddressMap::with_far(parts.local, parts.routing(&parts.cxl, pages)?),
+        };
         let over_cxl = |device| Expander::new(parts.cxl, device).reading_ahead(combine.read_ahead);
         let far = match design {
             Design::Dram => Far::Nothing,
@@ -223,24 +242,24 @@ impl Backing {
                 let lacks =
                     || MemoryError::Range { name: "predictors of the design", value: 0, range: "1: see memory.ahead" };
                 let (predictor, ahead) = predictor.zip(parts.ahead).ok_or_else(lacks)?;
-                let (end_to_end, lead) = parts.latencies();
+                let (end_to_end, lead) = parts.latencies(pages)?;
                 let config = ahead.config(design.predicts().unwrap_or(Place::Host), end_to_end, lead, seed);
                 Far::Ahead(Box::new(Ahead::new(config, over_cxl(device()?), predictor)))
             }
         };
-        Ok(Self {
-            local: Dram::new(parts.dram)?,
-            device_from: parts.device_from,
-            far,
-            local_requests: 0,
-            loads: 0,
-            marks: Vec::new(),
-        })
+        Ok(Self { local: Dram::new(parts.dram)?, map, far, local_requests: 0, loads: 0, marks: Vec::new() })
     }
 
     /// When every thousandth load was asked for.
     pub(crate) fn marks(&self) -> &[SimTime] {
         &self.marks
+    }
+
+    /// Whether all requests so far found a memory.
+    ///
+    /// Errors: there are some to addresses that no decoder claims.
+    pub fn check(&self) -> Result<(), MemoryError> {
+        self.map.check()
     }
 
     /// Requests that DRAM on the processor has answered.
@@ -308,16 +327,26 @@ impl Memory for Backing {
                 self.marks.push(now);
             }
         }
-        if access.address >= self.device_from {
-            match &mut self.far {
-                Far::Device(expander) => return expander.access(now, token, access),
-                Far::Dram(expander) => return expander.access(now, token, access),
-                Far::Ahead(ahead) => return ahead.access(now, token, access),
-                Far::Nothing => {}
+        let address = match self.map.claimed(access.address) {
+            Claimed::Local(address) => {
+                self.local_requests += 1;
+                return self.local.access(now, token, &MemoryAccess { address, ..*access });
             }
+            Claimed::Far(address) => address,
+            Claimed::Nothing => {
+                // Loads of such addresses return ones, and stores are dropped. [X] CXL: no device is asked.
+                self.map.note_unclaimed(access.address);
+                return Completes::At(now);
+            }
+        };
+        let access = MemoryAccess { address, ..*access };
+        match &mut self.far {
+            Far::Device(expander) => expander.access(now, token, &access),
+            Far::Dram(expander) => expander.access(now, token, &access),
+            Far::Ahead(ahead) => ahead.access(now, token, &access),
+            // No decoder leads here.
+            Far::Nothing => Completes::At(now),
         }
-        self.local_requests += 1;
-        self.local.access(now, token, access)
     }
 
     fn persist(&mut self, now: SimTime) -> SimTime {

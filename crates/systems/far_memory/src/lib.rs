@@ -5,6 +5,7 @@
 //! `cxl-ssd` has the published results of CXL-SSD, `expand` those of ExPAND; `ginkgo` has tiers of DRAM and CXL memory
 //! ([`tiered`]), in which accesses follow each other without cores.
 
+mod address_map;
 mod ahead;
 mod ahead_parts;
 mod combine;

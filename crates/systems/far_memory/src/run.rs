@@ -212,7 +212,7 @@ impl Job<'_> {
 
     fn config(&self) -> MachineConfig {
         MachineConfig {
-            uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.device_from),
+            uncached_from: (self.design == Design::PcieSsd).then_some(self.parts.local.get()),
             annotations: if self.design.annotates(&self.parts.combine) {
                 self.annotations
             } else {
@@ -229,7 +229,7 @@ fn of_world(error: MemoryError) -> ScenarioError {
 
 /// Runs a job. The observer hears how far it is, from 0 to 1, and may stop it.
 ///
-/// Errors: parameters outside their ranges, a trace that cannot be read.
+/// Errors: parameters outside their ranges, a trace that cannot be read, addresses that no memory has.
 pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, ScenarioError> {
     let prepared = job.prepare()?;
     let predictor = job.predictor(&prepared);
@@ -238,7 +238,7 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
 
 /// Runs a job that was prepared, or one that differs from it in parts that change no request of its programs.
 ///
-/// Errors: parameters outside their ranges, a trace that cannot be read.
+/// Errors: parameters outside their ranges, a trace that cannot be read, addresses that no memory has.
 pub(crate) fn run_prepared(
     job: &Job<'_>,
     prepared: &Prepared,
@@ -263,18 +263,22 @@ pub(crate) fn run_prepared(
     for number in 0..count {
         let mut sources = job.sources(prepared, number)?;
         let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
-            part.pieces(most).all(|piece| {
+            for piece in part.pieces(most) {
                 piece.run_noted(machine, sources, &mut series);
+                machine.memory().check().map_err(of_world)?;
                 done += 1;
-                observer(done as f64 / all)
-            })
+                if !observer(done as f64 / all) {
+                    return Ok(false);
+                }
+            }
+            Ok::<_, ScenarioError>(true)
         };
-        if number == 0 && !go_on(&mut machine, &mut sources, warm) {
+        if number == 0 && !go_on(&mut machine, &mut sources, warm)? {
             return Ok(None);
         }
         let before = Before::of(&machine);
         machine.measure();
-        if !go_on(&mut machine, &mut sources, measured) {
+        if !go_on(&mut machine, &mut sources, measured)? {
             return Ok(None);
         }
         if let Some(error) = sources.iter_mut().find_map(Source::take_error) {

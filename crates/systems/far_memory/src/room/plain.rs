@@ -146,13 +146,18 @@ mod tests {
         let names = MemorySection::of(&resolved(&[]).expect("it is good")).expect("it is of this system");
         for name in names.programs() {
             let program = format!("memory.program=\"{name}\"");
-            let settings = [
+            let smaller =
+                [("mix", "footprint=\"1 GB\""), ("apex_map", "words=134217728"), ("stream", "elements=67108864")]
+                    .map(|(kind, set)| (format!("[memory.{kind}.{name}]"), format!("memory.{kind}.{name}.{set}")));
+            let mut settings = vec![
                 program.as_str(),
                 "memory.accesses=2000",
                 "memory.warm_accesses=100",
                 "memory.endpoint.cache=\"1 MiB\"",
                 "memory.flash.blocks_per_plane=64",
             ];
+            // The published footprints need the published device.
+            settings.extend(smaller.iter().filter(|(section, _)| TEXT.contains(section)).map(|(_, set)| set.as_str()));
             let scenario = resolved(&settings).expect("it is good");
             for design in Design::names() {
                 let measured = run(&scenario, design, &NoFiles, &mut |_| true).expect("it runs");
@@ -160,6 +165,19 @@ mod tests {
                 assert!(measured.simulated_seconds > 0.0);
             }
         }
+    }
+
+    #[test]
+    fn a_footprint_beyond_the_device_is_one_error_with_the_address() {
+        let settings = ["memory.program=\"cactus\"", "memory.accesses=2000", "memory.flash.blocks_per_plane=64"];
+        let scenario = resolved(&settings).expect("it is good");
+        for design in ["cxl-ssd", "cxl-dram", "pcie-ssd"] {
+            let refused =
+                run(&scenario, design, &NoFiles, &mut |_| true).err().expect("22.7 GB do not fit").to_string();
+            assert!(refused.contains("requests to addresses that no memory has, the first to 0x"), "{refused}");
+            assert!(refused.contains("HDM decoders claim 0x0 to 0xd9998fff"), "{refused}");
+        }
+        assert!(run(&scenario, "dram", &NoFiles, &mut |_| true).is_ok(), "DRAM on the processor has all addresses");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use flashyard_memory::{
     AnnotationRules, BPlusTreeConfig, Determinism, EndpointConfig, FlashConfig, LevelConfig, MachineConfig,
     MediumConfig, Mix, MixConfig, PAGE_BYTES, Rmat, StreamKernel,
 };
-use flashyard_units::{Hertz, Named};
+use flashyard_units::{Bytes, Hertz, Named};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -489,7 +489,7 @@ impl MemorySection {
                 guard: endpoint.guard.0,
                 medium,
             },
-            device_from: 0,
+            local: Bytes::ZERO,
             ahead: self.ahead.as_ref().map(AheadSection::parts),
             combine: self.combine.as_ref().map(|combine| combine.combine(&endpoint.dram, seed)).unwrap_or_default(),
         })

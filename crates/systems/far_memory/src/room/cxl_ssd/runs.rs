@@ -7,7 +7,7 @@ use crate::run::{Figures, Job, run};
 use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Files, ScenarioError};
 use flashyard_memory::{AnnotationRules, Determinism, MediumConfig};
-use flashyard_units::Named;
+use flashyard_units::{Bytes, Named};
 use serde::{Deserialize, Serialize};
 
 /// Requests to the memory in each phase of the time series. [P] sheet §7: the phase of loads ends near the 90,000th
@@ -178,7 +178,7 @@ impl CxlRun {
             && let Program::Mix(mix) = &mut first
         {
             mix.words_per_line = 8;
-            parts.device_from = first.footprint_begins();
+            parts.local = Bytes::new(first.footprint_begins());
         }
         let then = self.then.map(|name| memory.program(name, base.seed)).transpose()?;
         // Phases last as long as their number of requests takes.
