@@ -12,6 +12,7 @@ mod keyed;
 mod keys;
 mod live;
 mod measured;
+mod programs;
 pub mod result;
 mod run;
 mod section;
