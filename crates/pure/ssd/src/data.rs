@@ -4,7 +4,7 @@ use crate::collection::GarbageCollection;
 use crate::command::{CommandSpec, Commands, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
 use crate::counters::DataCounters;
-use crate::dma::Dma;
+use crate::dma::{Dma, SharedLink};
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
 use crate::loads::Loads;
@@ -29,7 +29,7 @@ use flashyard_ftl::{
 };
 use flashyard_kernel::{Outbox, Rng};
 use flashyard_nand::{NandDone, NandEvent};
-use flashyard_units::{ByteRate, SimTime};
+use flashyard_units::SimTime;
 
 /// The data-end of one drive.
 pub struct DataEnd {
@@ -71,8 +71,8 @@ pub struct DataEnd {
     pub(crate) scan: Scan,
     /// To the host.
     pub(crate) read_dma: Dma,
-    /// The link to the host, where reads and writes share it; DMA engines alone pace transfers otherwise.
-    pub(crate) shared_link: Option<Dma>,
+    /// The link to the host, where reads and writes share it.
+    pub link: SharedLink,
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
     pub(crate) stamps_read: Vec<(u32, u32, u64)>,
@@ -155,23 +155,12 @@ impl DataEnd {
             volatile,
             scan: Scan::default(),
             read_dma: Dma::new(config.read_rate),
-            shared_link: None,
+            link: SharedLink::default(),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
             movements: MovementLog::default(),
             config,
         }
-    }
-
-    /// Lets reads and writes share a link of this rate, beside the rates of their DMA engines.
-    pub fn share_link(&mut self, rate: ByteRate) {
-        self.shared_link = Some(Dma::new(rate));
-    }
-
-    /// When `slots` that set out now will have passed a link that reads and writes share; at once where they do not.
-    #[inline]
-    pub(crate) fn pass_shared_link(&mut self, now: SimTime, slots: u32) -> SimTime {
-        self.shared_link.as_mut().map_or(now, |link| link.reserve(now, slots))
     }
 
     /// Overwrites the filled slots at random, without timing: the state of a drive in use. The mapping cache keeps what it

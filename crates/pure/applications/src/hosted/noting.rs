@@ -47,7 +47,7 @@ impl<V: Volume> Noting<V> {
         self.reads_together = together;
     }
 
-    /// What follows has to wait for what is kept so far.
+    /// Requests from now on have to wait for those kept so far.
     pub(super) fn wait(&mut self) {
         if !matches!(self.notes.last(), None | Some(Note::Wait)) {
             self.notes.push(Note::Wait);

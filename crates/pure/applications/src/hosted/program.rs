@@ -82,7 +82,7 @@ enum Work {
 
 #[derive(Default)]
 struct Thread {
-    /// What is left of its operation.
+    /// Steps that are left of its operation.
     steps: VecDeque<Step>,
     /// Whether it has computed for its next operation.
     is_ready: bool,

@@ -168,7 +168,7 @@ impl Enclosure {
     pub(super) fn new(config: JbofConfig, models: Vec<DriveModel>, mut drives: Vec<Drive>) -> Result<Self, JbofError> {
         let fabric = Fabric::new(config.drives, config.fabric)?;
         if let Some(rate) = fabric.shared_rate() {
-            drives.iter_mut().for_each(|drive| drive.data.share_link(rate));
+            drives.iter_mut().for_each(|drive| drive.data.link.share(rate));
         }
         Ok(Self {
             fabric,

@@ -32,6 +32,27 @@ pub struct Jbof {
     pub(super) fault: Option<JbofError>,
 }
 
+/// Like [`Jbof::with_models`], with programs in place of streams, each on the first blocks of a busy drive. Their threads are the
+/// run's streams, program by program.
+///
+/// Errors: those of `with_models`.
+pub(crate) fn with_programs(
+    config: JbofConfig,
+    models: Vec<DriveModel>,
+    plan: RunPlan,
+    programs: Vec<(VolumeId, Box<dyn Program>)>,
+) -> Result<Jbof, JbofError> {
+    let (mut streams, mut all) = (Vec::new(), Vec::new());
+    for (place, (volume, program)) in (0..).zip(programs) {
+        let threads = 0..program.threads();
+        streams.extend(threads.map(|thread| StreamSpec::of_thread(volume, place, thread)));
+        all.push(program);
+    }
+    let mut jbof = Jbof::with_models(config, models, plan, streams)?;
+    jbof.bench.programs = all;
+    Ok(jbof)
+}
+
 /// A drive of an enclosure. Panics beyond its drives.
 pub(crate) fn drive_of(jbof: &Jbof, drive: DriveId) -> &Drive {
     &jbof.enclosure.drives[drive.index()]
@@ -82,27 +103,6 @@ impl Jbof {
         let models = config.models(models)?;
         let drives = Enclosure::preconditioned(&config, &models, &plan)?;
         Self::build(config, models, plan, streams, drives)
-    }
-
-    /// Like [`Jbof::with_models`], with programs in place of streams, each on the first blocks of a busy drive. Their threads are
-    /// the run's streams, program by program.
-    ///
-    /// Errors: those of `with_models`.
-    pub fn with_programs(
-        config: JbofConfig,
-        models: Vec<DriveModel>,
-        plan: RunPlan,
-        programs: Vec<(VolumeId, Box<dyn Program>)>,
-    ) -> Result<Self, JbofError> {
-        let (mut streams, mut all) = (Vec::new(), Vec::new());
-        for (place, (volume, program)) in (0..).zip(programs) {
-            let threads = 0..program.threads();
-            streams.extend(threads.map(|thread| StreamSpec::of_thread(volume, place, thread)));
-            all.push(program);
-        }
-        let mut jbof = Self::with_models(config, models, plan, streams)?;
-        jbof.bench.programs = all;
-        Ok(jbof)
     }
 
     /// Lets drive `drive` begin as an aged one of the same shape, whatever was done to it before. To be called before

@@ -7,7 +7,7 @@ use super::keyed;
 use super::programs;
 use super::result::design_result;
 use super::section::JbofScenario;
-use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures, drive_of};
+use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures, drive_of, with_programs};
 use flashyard_describe::{Files, JobFiles, Observer, Scenario, ScenarioError, load};
 use flashyard_report::{DesignResult, Equipment};
 
@@ -82,7 +82,7 @@ fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files)
     let jbof = match (&scenario.program, &jobs) {
         (Some(program), _) => {
             let programs = programs::of(scenario, program, capacity)?;
-            Jbof::with_programs(config, models, load::plan(scenario)?, programs)
+            with_programs(config, models, load::plan(scenario)?, programs)
         }
         (None, Some(jobs)) => Jbof::with_models(config, models, jobs.plan(scenario), jobs.streams(scenario, capacity)?),
         (None, None) => {

@@ -256,10 +256,7 @@ fn carry_out(
             let load = loads::APPLICATIONS[place].load(capacity(&scenario, design)?);
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
-        Run::Program(design, name) => {
-            program(&mut scenario, name);
-            design
-        }
+        Run::Program(design, name) => under_program(&mut scenario, design, name),
     };
     figures(&scenario, design, files, observer)
 }
@@ -287,7 +284,7 @@ fn table2(scenario: &mut JbofScenario, place: usize) {
 
 /// The published vehicle: one socket is the borrower, another the lender and the host (source §5.6), and each drive is one of
 /// NVMeVirt, in which reads and writes share one budget of bandwidth.
-fn program(scenario: &mut JbofScenario, name: ProgramName) {
+fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName) -> Design {
     (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
     scenario.fabric.half_duplex = Some(true);
     scenario.run.measure = Some(Time(PROGRAM_WINDOW));
@@ -298,6 +295,7 @@ fn program(scenario: &mut JbofScenario, name: ProgramName) {
         entries: None,
         operation_time: None,
     });
+    design
 }
 
 fn lenders(
