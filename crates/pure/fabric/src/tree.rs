@@ -9,6 +9,8 @@ use flashyard_units::{ByteRate, SimSpan, SimTime};
 pub struct FabricConfig {
     /// Rate of each endpoint's link on the wire, each direction. [P] xbof §4.1
     pub link_rate: ByteRate,
+    /// Whether bulk data of both directions shares the rate of one. [C] NVMeVirt has one budget of bandwidth for reads and writes
+    pub half_duplex: bool,
     /// Downstream ports of a switch. [A] one switch joins the published enclosure
     pub radix: u32,
     /// Latency of each switch beyond the first on a path, one way. [X] CXL switches of today
@@ -25,6 +27,7 @@ impl Default for FabricConfig {
     fn default() -> Self {
         Self {
             link_rate: ByteRate::from_mb(16_000),
+            half_duplex: false,
             radix: 32,
             hop: SimSpan::from_ns(70),
             load: SimSpan::from_ns(300),
@@ -69,6 +72,18 @@ impl Fabric {
     /// The link of an endpoint.
     pub fn link(&self, endpoint: u16) -> &Link {
         &self.links[endpoint as usize]
+    }
+
+    /// The rate at which payload of both directions passes an endpoint's link, where they share it; `None` where each has its own.
+    pub fn shared_rate(&self) -> Option<ByteRate> {
+        self.config.half_duplex.then(|| Link::new(self.config.link_rate).payload_rate())
+    }
+
+    /// Time for which an endpoint's link was busy: that of the busier direction, or of both where they share it.
+    pub fn busy(&self, endpoint: u16) -> SimSpan {
+        let link = self.link(endpoint);
+        let (out, back) = (link.busy(Direction::Out), link.busy(Direction::In));
+        if self.config.half_duplex { out + back } else { out.max(back) }
     }
 
     /// Memory transactions so far.

@@ -2,12 +2,12 @@
 
 use crate::ledger::{Ledger, LedgerMark, Totals};
 use crate::plan::{RunPlan, StopRule};
-use crate::stream::{Stream, StreamSpec};
+use crate::stream::{Pacing, Stream, StreamSpec};
 use crate::timeline::Timeline;
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_stats::{CAUSE_COUNT, SplitHistogram, TimeSplit};
 use flashyard_units::{SimTime, VolumeId};
-use flashyard_workload::SourceError;
+use flashyard_workload::{Program, SourceError, Step};
 
 /// Streams, and everything that is counted of a run. `M` are the counters that the system reads at the ends of the
 /// measured window, `R` those that it reads over time; its requests spend their time on `CAUSES` causes.
@@ -16,6 +16,8 @@ pub struct Bench<M, R, const CAUSES: usize = CAUSE_COUNT> {
     pub plan: RunPlan,
     /// The streams, in the order in which they were given.
     pub streams: Vec<Stream<CAUSES>>,
+    /// Programs whose threads are streams.
+    pub programs: Vec<Box<dyn Program>>,
     /// Counts of all requests.
     pub ledger: Ledger,
     /// Requests of each volume's streams.
@@ -68,6 +70,7 @@ impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
         Self {
             plan,
             streams: streams.into_iter().map(Stream::new).collect(),
+            programs: Vec::new(),
             ledger: Ledger::default(),
             totals: vec![Totals::default(); volumes],
             timeline: Timeline::default(),
@@ -96,6 +99,20 @@ impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
         let stream = &mut self.streams[number as usize];
         let enough = stream.is_over(now) || matches!(self.plan.stop, StopRule::Requests(most) if stream.issued >= most);
         if enough { Ok(None) } else { stream.source.next_request() }
+    }
+
+    /// The next step of a stream that is a thread of a program; its end when its share is issued.
+    ///
+    /// Errors: a program that fails, or is not there.
+    pub(crate) fn next_step(&mut self, now: SimTime, number: u16) -> Result<Step, SourceError> {
+        let stream = &mut self.streams[number as usize];
+        let enough = stream.is_over(now) || matches!(self.plan.stop, StopRule::Requests(most) if stream.issued >= most);
+        let Pacing::Thread { program, thread } = stream.pacing else { return Ok(Step::End) };
+        if enough {
+            return Ok(Step::End);
+        }
+        let program = self.programs.get_mut(program as usize);
+        program.ok_or_else(|| SourceError("the run has no such program".to_owned()))?.next_step(thread)
     }
 
     /// The stream issues nothing more.

@@ -3,7 +3,7 @@
 use flashyard_blk::{Operation, TraceRecord};
 use flashyard_stats::{CAUSE_COUNT, LatencyHistogram, MeanEstimate, SplitHistogram};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
-use flashyard_workload::RequestSource;
+use flashyard_workload::{RequestSource, SourceError};
 
 /// Where a stream's requests come from.
 pub type Source = Box<dyn RequestSource>;
@@ -27,19 +27,26 @@ pub enum Pacing {
     /// As one program that thinks: arrivals are its time of thinking so far, which stands still while it waits. Requests of one
     /// arrival come together, once all before them have completed and it has thought as long as the trace says.
     Thinking,
+    /// As a thread of one of the run's programs: it asks, computes and waits as the program says. The source is not asked.
+    Thread {
+        /// The program's place among those of the run.
+        program: u16,
+        /// The thread's number in it.
+        thread: u32,
+    },
 }
 
 impl Pacing {
     fn depth(self) -> u32 {
         match self {
             Self::Closed { depth } | Self::Timed { depth } => depth,
-            Self::Open | Self::Thinking => u32::MAX,
+            Self::Open | Self::Thinking | Self::Thread { .. } => u32::MAX,
         }
     }
 
     /// Whether requests come when others complete.
     pub fn is_closed(self) -> bool {
-        matches!(self, Self::Closed { .. } | Self::Thinking)
+        matches!(self, Self::Closed { .. } | Self::Thinking | Self::Thread { .. })
     }
 
     /// Whether requests come at their arrival times.
@@ -93,6 +100,20 @@ impl StreamSpec {
             think: None,
             sample: SAMPLE,
         }
+    }
+
+    /// The stream of a thread of the run's program at place `program`.
+    pub fn of_thread(volume: VolumeId, program: u16, thread: u32) -> Self {
+        Self::new(volume, Box::new(NoRequests), Pacing::Thread { program, thread })
+    }
+}
+
+/// The source of a stream that is never asked for requests in advance.
+struct NoRequests;
+
+impl RequestSource for NoRequests {
+    fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError> {
+        Ok(None)
     }
 }
 
@@ -188,6 +209,8 @@ pub struct Stream<const CAUSES: usize = CAUSE_COUNT> {
     thought: u64,
     /// Nothing is issued before the pause, or the wait for the start, is over.
     pub held: bool,
+    /// A thread of a program that goes on once nothing of it is in flight.
+    pub(crate) waits: bool,
     /// Requests under way.
     pub in_flight: u32,
     /// Requests issued since the run began.
@@ -233,6 +256,7 @@ impl<const CAUSES: usize> Stream<CAUSES> {
             think: spec.think,
             thought: 0,
             held: false,
+            waits: false,
             in_flight: 0,
             issued: 0,
             ended: false,

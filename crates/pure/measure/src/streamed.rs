@@ -6,7 +6,7 @@ use crate::stream::{Pacing, Stream};
 use crate::timeline::Dated;
 use flashyard_blk::TraceRecord;
 use flashyard_units::{SimTime, VolumeId};
-use flashyard_workload::SourceError;
+use flashyard_workload::{SourceError, Step};
 
 /// A world that streams ask, whose requests spend their time on `CAUSES` causes.
 ///
@@ -79,6 +79,9 @@ pub trait Streamed<const CAUSES: usize>: Sized {
     /// Issues a stream's next requests while it has room; a stream with arrival times waits for the next arrival.
     #[inline]
     fn fill(&mut self, now: SimTime, number: u16) {
+        if matches!(self.bench().streams[number as usize].pacing, Pacing::Thread { .. }) {
+            return self.run_thread(now, number);
+        }
         while self.bench().streams[number as usize].has_room() {
             let Some(record) = self.next_record(now, number) else { break };
             let stream = &mut self.bench_mut().streams[number as usize];
@@ -103,6 +106,31 @@ pub trait Streamed<const CAUSES: usize>: Sized {
                 break;
             }
             self.issue(now, number, &record);
+        }
+    }
+
+    /// Carries out the steps of a program's thread, until it has to wait for time or for its requests.
+    fn run_thread(&mut self, now: SimTime, number: u16) {
+        loop {
+            let bench = self.bench_mut();
+            let stream = &mut bench.streams[number as usize];
+            if bench.stopping || stream.ended || stream.held || (stream.waits && stream.in_flight > 0) {
+                return;
+            }
+            stream.waits = false;
+            match bench.next_step(now, number) {
+                Ok(Step::Ask(request)) => self.issue(now, number, &TraceRecord { arrival: now, volume: 0, request }),
+                Ok(Step::Compute(span)) => {
+                    bench.streams[number as usize].held = true;
+                    return self.resume_at(now + span, number);
+                }
+                Ok(Step::Wait) => bench.streams[number as usize].waits = true,
+                Ok(Step::End) => return self.stream_ends(now, number),
+                Err(error) => {
+                    bench.streams[number as usize].ended = true;
+                    return self.fail(error);
+                }
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use crate::collection::GarbageCollection;
 use crate::command::{CommandSpec, Commands, Tag};
 use crate::config::{DriveConfig, DriveConfigError};
 use crate::counters::DataCounters;
-use crate::dma::Dma;
+use crate::dma::{Dma, SharedLink};
 use crate::event::{DriveEffect, DriveEvent};
 use crate::flash_port::FlashPort;
 use crate::loads::Loads;
@@ -71,6 +71,8 @@ pub struct DataEnd {
     pub(crate) scan: Scan,
     /// To the host.
     pub(crate) read_dma: Dma,
+    /// The link to the host, where reads and writes share it.
+    pub link: SharedLink,
     pub(crate) counters: DataCounters,
     /// Stamps of the read commands completed last, when the layer keeps stamps: tag, slot, stamp.
     pub(crate) stamps_read: Vec<(u32, u32, u64)>,
@@ -153,6 +155,7 @@ impl DataEnd {
             volatile,
             scan: Scan::default(),
             read_dma: Dma::new(config.read_rate),
+            link: SharedLink::default(),
             counters: DataCounters::default(),
             stamps_read: Vec::new(),
             movements: MovementLog::default(),

@@ -33,3 +33,27 @@ impl Dma {
         self.free = now;
     }
 }
+
+/// A link to the host that reads and writes share, beside the rates of their DMA engines; without one these alone pace transfers.
+#[derive(Default)]
+pub struct SharedLink(Option<Dma>);
+
+impl SharedLink {
+    /// Lets reads and writes share a link of this rate.
+    pub fn share(&mut self, rate: ByteRate) {
+        self.0 = Some(Dma::new(rate));
+    }
+
+    /// When `slots` that set out now will have passed; at once where nothing is shared.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: SimTime, slots: u32) -> SimTime {
+        self.0.as_mut().map_or(now, |link| link.reserve(now, slots))
+    }
+
+    /// All transfers end at once.
+    pub(crate) fn reset(&mut self, now: SimTime) {
+        if let Some(link) = &mut self.0 {
+            link.reset(now);
+        }
+    }
+}

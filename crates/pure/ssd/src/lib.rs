@@ -86,6 +86,7 @@ pub use compute::{ComputeEnd, Job};
 pub use config::{DriveConfig, DriveConfigError, FirmwareCost, LOG_RECORDS, SEGMENT_PAGES};
 pub use counters::DataCounters;
 pub use data::DataEnd;
+pub use dma::SharedLink;
 pub use drive::Drive;
 pub use event::{DriveEffect, DriveEvent};
 pub use flash_port::FlashPort;

@@ -84,6 +84,7 @@ impl DataEnd {
         self.collection.power_cut(now);
         self.pacer.event_came();
         self.read_dma.reset(now);
+        self.link.reset(now);
     }
 
     fn power_restore(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {

@@ -150,7 +150,7 @@ impl DataEnd {
 
     #[inline]
     pub(crate) fn reserve_read_dma(&mut self, now: SimTime, index: u32, slots: u32) {
-        let ends = self.read_dma.reserve(now, slots);
+        let ends = self.read_dma.reserve(now, slots).max(self.link.pass(now, slots));
         self.counters.read_bytes += u64::from(slots) * u64::from(SLOT_BYTES);
         let active = &mut self.commands[index];
         active.dma_end = active.dma_end.max(ends);

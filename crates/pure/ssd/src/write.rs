@@ -50,7 +50,7 @@ impl DataEnd {
     fn admit_write(&mut self, now: SimTime, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let spec = self.commands[index].spec;
         let count = self.config.width(&spec);
-        let ends = self.buffer.admit(now, index, count, spec.count);
+        let ends = self.buffer.admit(now, index, count, spec.count).max(self.link.pass(now, spec.count));
         if self.pacer.is_on() {
             let space = self.buffer.space(&self.ftl, &self.collection);
             self.pacer.admitted(now, self.buffer.footprint(count), &space);

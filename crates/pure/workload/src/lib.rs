@@ -6,8 +6,10 @@
 //! and a choice of volumes.
 //! The path of one request: its owner asks a [`RequestSource`] for the next one. [`Synthetic`] draws kind,
 //! size, place and arrival, in this order; [`Replay`] takes the next record of its trace and fits it to the
-//! drive, counting its changes in a [`ScalingNote`].
-//! What it does not model: dependence between requests beyond that in a trace; file systems and caches above the drive.
+//! drive, counting its changes in a [`ScalingNote`]. A [`Program`] is asked for the next step of one of its threads instead, which
+//! may be to wait.
+//! What it does not model: dependence between the requests of a source beyond that in a trace; file systems and caches above the
+//! drive, which programs bring along.
 //!
 //! Invariants: a request lies inside its span; arrivals never go backwards; a generator's requests depend on
 //! its description and its random stream only.
@@ -17,6 +19,7 @@ mod arrival;
 pub mod fio;
 mod interleave;
 mod permutation;
+mod program;
 mod replay;
 mod scaling;
 mod sizes;
@@ -32,6 +35,7 @@ pub use address::AddressPattern;
 pub use arrival::Arrival;
 pub use interleave::Interleaved;
 pub use permutation::Permutation;
+pub use program::{Program, Step};
 pub use replay::{Open, RecordStream, Records, Replay, ReplayOptions, records};
 pub use scaling::ScalingNote;
 pub use sizes::SizeMix;

@@ -56,7 +56,7 @@ impl Marks {
                 rebuilt: RebuildCounters { reads: data.rebuilt_reads, flash_reads: data.rebuilding_reads },
                 moved_bytes: data.read_bytes + data.write_bytes,
                 link_bytes: link.payload(Direction::Out) + link.payload(Direction::In),
-                link_busy: link.busy(Direction::Out).max(link.busy(Direction::In)),
+                link_busy: enclosure.fabric.busy(number as u16),
             }
         });
         Self {

@@ -165,9 +165,13 @@ impl Enclosure {
     /// Puts hosts and links around drives.
     ///
     /// Errors: a fabric that cannot be.
-    pub(super) fn new(config: JbofConfig, models: Vec<DriveModel>, drives: Vec<Drive>) -> Result<Self, JbofError> {
+    pub(super) fn new(config: JbofConfig, models: Vec<DriveModel>, mut drives: Vec<Drive>) -> Result<Self, JbofError> {
+        let fabric = Fabric::new(config.drives, config.fabric)?;
+        if let Some(rate) = fabric.shared_rate() {
+            drives.iter_mut().for_each(|drive| drive.data.link.share(rate));
+        }
         Ok(Self {
-            fabric: Fabric::new(config.drives, config.fabric)?,
+            fabric,
             interrupts: vec![Coalescer::default(); drives.len()],
             hosts: vec![ProcessorPool::new(config.host.cores, config.host.clock); config.hosts() as usize],
             runner: Runner::default(),

@@ -53,7 +53,7 @@ pub use resilience::{Asked, Fault, FaultCounters, FaultTime, Witness};
 pub use result::{DriveEnergy, DriveFigures, JbofFigures, Servers};
 pub use timeline::{DriveCounters, Reading, Timeline};
 pub use world::Jbof;
-pub(crate) use world::drive_of;
+pub(crate) use world::{drive_of, with_programs};
 
 pub use flashyard_host::DriverConfig;
 pub use flashyard_measure::{

@@ -17,8 +17,8 @@ use flashyard_kernel::{FreeRun, Machine};
 use flashyard_measure::{Observer, RunPlan, STREAMS_MAX, Source, StopRule, StreamSpec, Streamed};
 use flashyard_ssd::{Drive, DriveEffect};
 use flashyard_stats::CAUSE_COUNT;
-use flashyard_units::{DriveId, SimSpan, SimTime};
-use flashyard_workload::SourceError;
+use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
+use flashyard_workload::{Program, SourceError};
 
 /// A JBOF of one design, ready to run once.
 pub struct Jbof {
@@ -30,6 +30,27 @@ pub struct Jbof {
     /// Events handled.
     pub(super) steps: u64,
     pub(super) fault: Option<JbofError>,
+}
+
+/// Like [`Jbof::with_models`], with programs in place of streams, each on the first blocks of a busy drive. Their threads are the
+/// run's streams, program by program.
+///
+/// Errors: those of `with_models`.
+pub(crate) fn with_programs(
+    config: JbofConfig,
+    models: Vec<DriveModel>,
+    plan: RunPlan,
+    programs: Vec<(VolumeId, Box<dyn Program>)>,
+) -> Result<Jbof, JbofError> {
+    let (mut streams, mut all) = (Vec::new(), Vec::new());
+    for (place, (volume, program)) in (0..).zip(programs) {
+        let threads = 0..program.threads();
+        streams.extend(threads.map(|thread| StreamSpec::of_thread(volume, place, thread)));
+        all.push(program);
+    }
+    let mut jbof = Jbof::with_models(config, models, plan, streams)?;
+    jbof.bench.programs = all;
+    Ok(jbof)
 }
 
 /// A drive of an enclosure. Panics beyond its drives.

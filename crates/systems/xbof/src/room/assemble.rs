@@ -93,6 +93,7 @@ fn fabric(scenario: &JbofScenario) -> FabricConfig {
         link_rate: scenario.drive.link_rate.0,
         radix: section.radix.unwrap_or(base.radix),
         hop: section.hop.map_or(base.hop, |time| time.0),
+        half_duplex: section.half_duplex.unwrap_or(base.half_duplex),
         ..base
     }
 }

@@ -75,6 +75,8 @@ pub(super) fn of(design: Design) -> Vec<&'static str> {
 pub(super) fn idle(key: &str, scenario: &JbofScenario) -> Option<String> {
     let (jbof, harvest, host) = (&scenario.jbof, &scenario.harvest, &scenario.host);
     let why = match key {
+        key if scenario.program.is_some() && is_in(key, "workload") => "program.name says what runs in its place",
+        "run.warm_mapping_requests" if scenario.program.is_some() => "the run's warm-up warms what a program uses",
         "run.warm_mapping_requests" if !has_part_of_the_map(scenario) => WHOLE_MAP,
         "jbof.shrunk_share" if jbof.shrunk_cores.is_some() && jbof.shrunk_memory.is_some() => {
             "jbof.shrunk_cores and jbof.shrunk_memory take its place"

@@ -12,6 +12,7 @@ mod keyed;
 mod keys;
 mod live;
 mod measured;
+mod programs;
 pub mod result;
 mod run;
 mod section;
@@ -123,6 +124,7 @@ impl Room for Xbof {
             "lender-qos": "scenario.toml" "borrower.fio" "lender.fio";
             "live": "scenario.toml";
             "mixed": "scenario.toml" "borrower.fio" "fast.fio" "slow.fio";
+            "programs": "scenario.toml";
             "rack": "scenario.toml" "burst.fio" "idle.fio";
             "stability": "scenario.toml" "borrower.fio" "heavy.fio" "light.fio";
         }

@@ -4,9 +4,10 @@ use super::aged::{self, Overwritten};
 use super::assemble;
 use super::groups::{self, OneDrive};
 use super::keyed;
+use super::programs;
 use super::result::design_result;
 use super::section::JbofScenario;
-use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures, drive_of};
+use crate::jbof::{Design, DriveModel, Jbof, JbofConfig, JbofFigures, drive_of, with_programs};
 use flashyard_describe::{Files, JobFiles, Observer, Scenario, ScenarioError, load};
 use flashyard_report::{DesignResult, Equipment};
 
@@ -73,23 +74,28 @@ fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files)
     let drives = groups::drives(scenario, design)?;
     config.validate().map_err(keyed::of)?;
     let busy = scenario.jbof.busy_drives;
-    let jobs = JobFiles::load(scenario, busy, files)?;
+    let jobs = if scenario.program.is_some() { None } else { JobFiles::load(scenario, busy, files)? };
     // Every busy drive is asked for what the smallest one has.
     let capacity = drives.iter().map(OneDrive::capacity_bytes).min().unwrap_or(0);
-    let (plan, streams) = match &jobs {
-        Some(jobs) => (jobs.plan(scenario), jobs.streams(scenario, capacity)?),
-        None => {
-            let plan = load::plan(scenario)?;
-            (plan, plan.streams(load::sources(scenario, busy, capacity, files)?))
-        }
-    };
     let mut models: Vec<DriveModel> = drives.iter().map(|drive| drive.model).collect();
     let overwritten = Overwritten::find(&config, &mut models, scenario.seed, files);
-    let mut jbof = Jbof::with_models(config, models, plan, streams).map_err(keyed::of)?;
+    let jbof = match (&scenario.program, &jobs) {
+        (Some(program), _) => {
+            let programs = programs::of(scenario, program, capacity)?;
+            with_programs(config, models, load::plan(scenario)?, programs)
+        }
+        (None, Some(jobs)) => Jbof::with_models(config, models, jobs.plan(scenario), jobs.streams(scenario, capacity)?),
+        (None, None) => {
+            let plan = load::plan(scenario)?;
+            let streams = plan.streams(load::sources(scenario, busy, capacity, files)?);
+            Jbof::with_models(config, models, plan, streams)
+        }
+    };
+    let mut jbof = jbof.map_err(keyed::of)?;
     overwritten.restore(|drive, aged| jbof.restore(drive, aged)).map_err(keyed::of)?;
     overwritten.keep(|drive| drive_of(&jbof, drive), files);
     aged::restore(&drives, files, |drive, aged| jbof.restore(drive, aged))?;
-    if scenario.run.warm_mapping_requests > 0 {
+    if scenario.run.warm_mapping_requests > 0 && scenario.program.is_none() {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
         jbof.warm_mapping(warming, scenario.run.warm_mapping_requests).map_err(keyed::of)?;
     }
@@ -112,7 +118,11 @@ fn equipment(config: &JbofConfig) -> Equipment {
 
 /// The load of the scenario's runs in words.
 pub(super) fn load_in_words(scenario: &Scenario) -> String {
-    let busy = JbofScenario::of(scenario).map_or(0, |scenario| scenario.jbof.busy_drives);
+    let own = JbofScenario::of(scenario).ok();
+    let busy = own.as_ref().map_or(0, |scenario| scenario.jbof.busy_drives);
+    if let Some(program) = own.and_then(|scenario| scenario.program) {
+        return programs::in_words(&program, busy);
+    }
     let drive = flashyard_describe::drive::drive(&scenario.drive);
     let capacity = drive.map_or(0, |drive| u64::from(drive.ftl.logical_slots) * u64::from(flashyard_flash::SLOT_BYTES));
     load::in_words(scenario, busy, capacity)

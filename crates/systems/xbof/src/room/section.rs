@@ -3,6 +3,7 @@
 
 use crate::jbof::Placement;
 use crate::xbof::{BalanceRule, Indicator, LenderChoice, ScanOrder};
+use flashyard_applications::hosted::{FileSystemName, ProgramName};
 use flashyard_describe::Purpose::{Faults, Run, Serve};
 use flashyard_describe::{Choice, DriveSection, PricesSection, Scenario, ScenarioError, Section, Size, Time};
 use flashyard_host::Completions;
@@ -12,8 +13,8 @@ use serde::Deserialize;
 use std::ops::{Deref, DerefMut};
 
 /// The sections.
-pub(super) static SECTIONS: [&Section; 8] =
-    [&JBOF, &GROUP, &HOST, &flashyard_describe::PRICES, &HARVEST, &FABRIC, &VH, &CHAIN];
+pub(super) static SECTIONS: [&Section; 9] =
+    [&JBOF, &GROUP, &HOST, &flashyard_describe::PRICES, &HARVEST, &FABRIC, &VH, &CHAIN, &PROGRAM];
 
 static JBOF: Section = Section::of::<JbofSection>("jbof", &[("jbof", &[Run, Serve, Faults])]);
 static GROUP: Section = Section::of::<Vec<GroupSection>>("group", &[("group", &[Run, Serve])]).with_drives();
@@ -45,6 +46,7 @@ static HARVEST: Section =
 static FABRIC: Section = Section::of::<FabricSection>("fabric", &[("fabric", &[Run, Serve, Faults])]);
 static VH: Section = Section::of::<VhSection>("vh", &[("vh", &[Run])]);
 static CHAIN: Section = Section::of::<ChainSection>("chain", &[("chain", &[Run, Serve, Faults])]);
+static PROGRAM: Section = Section::of::<ProgramSection>("program", &[("program", &[Run])]);
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
@@ -62,6 +64,7 @@ pub(super) struct Sections {
     vh: VhSection,
     #[serde(default)]
     chain: ChainSection,
+    program: Option<ProgramSection>,
 }
 
 /// The scenario of a JBOF: what all scenarios have, and its own sections.
@@ -84,6 +87,8 @@ pub(crate) struct JbofScenario {
     pub(crate) vh: VhSection,
     /// Services before commands.
     pub(crate) chain: ChainSection,
+    /// Programs in place of a workload.
+    pub(crate) program: Option<ProgramSection>,
 }
 
 impl JbofScenario {
@@ -91,8 +96,8 @@ impl JbofScenario {
     ///
     /// Errors: a scenario of another system.
     pub(crate) fn of(scenario: &Scenario) -> Result<Self, ScenarioError> {
-        let Sections { jbof, group, host, prices, harvest, fabric, vh, chain } = scenario.own()?;
-        Ok(Self { common: scenario.clone(), jbof, group, host, prices, harvest, fabric, vh, chain })
+        let Sections { jbof, group, host, prices, harvest, fabric, vh, chain, program } = scenario.own()?;
+        Ok(Self { common: scenario.clone(), jbof, group, host, prices, harvest, fabric, vh, chain, program })
     }
 }
 
@@ -326,6 +331,8 @@ pub(crate) struct FabricSection {
     /// Latency of each switch beyond the first on a path, one way.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     pub hop: Option<Time>,
+    /// Whether reads and writes of a drive share the rate of one direction of its link, as they do in NVMeVirt.
+    pub half_duplex: Option<bool>,
 }
 
 /// Virtual drives. Absent keys keep the defaults.
@@ -358,6 +365,25 @@ pub(crate) struct ChainSection {
     pub cycles: Option<u64>,
     /// The cores that run them: "drive", with the firmware, or "host", with the driver. Open-channel drives have theirs on the host.
     pub placement: Option<Choice<Placement>>,
+}
+
+/// A program on a file system of its own on each busy drive, in place of `[workload]`: its threads wait for their requests.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ProgramSection {
+    /// fileserver, webserver or varmail of filebench, or overwrite, readrandom or readrandomwriterandom of db_bench.
+    pub name: Choice<ProgramName>,
+    /// The file system below it: cvfs, which is the default, or in-place.
+    pub file_system: Option<Choice<FileSystemName>>,
+    /// Threads; without it, filebench's own 50, 100 and 16, and 64 clients of the store.
+    #[schemars(range(min = 1, max = 256))]
+    pub threads: Option<u32>,
+    /// Files of the file set, or records of the store.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub entries: Option<u32>,
+    /// A thread's own time for each operation; 5 us without the key.
+    #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
+    pub operation_time: Option<Time>,
 }
 
 fn half() -> f64 {

@@ -1,18 +1,19 @@
 //! The runs of a study and how each is set up.
 
 use super::super::run::figures;
-use super::super::section::JbofScenario;
+use super::super::section::{JbofScenario, ProgramSection};
 use super::super::{assemble, keyed, of_laws};
 use super::loads::{self, Load};
 use super::record::{self, RunRecord};
 use crate::jbof::{Design, Jbof, JbofFigures, Pacing, RunPlan, Source, StopRule, StreamSpec};
+use flashyard_applications::hosted::ProgramName;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::reproduce::NamedRun;
+use flashyard_describe::{Choice, Size, Time};
 use flashyard_describe::{Files, PatternName, load};
-use flashyard_describe::{Size, Time};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
-use flashyard_units::{Bytes, SimSpan, VolumeId};
+use flashyard_units::{Bytes, Named, SimSpan, VolumeId};
 use flashyard_workload::Synthetic;
 use flashyard_workload::table2::{CLOSED_LOOP_DEPTH, PUBLISHED};
 
@@ -81,6 +82,8 @@ pub(crate) enum Run {
     },
     /// One borrower and one lender under the published access pattern of an application, by its place.
     Application(Design, usize),
+    /// One borrower and one lender under a program on its own file system.
+    Program(Design, ProgramName),
 }
 
 /// A lender's own load.
@@ -121,6 +124,9 @@ const BURSTS: u64 = 1;
 /// §3.4, §3.5); but fitted, since nothing else in the study is limited so
 const COMPLEX_LENDERS: u32 = 1;
 
+/// Measured window under programs. [A] twice that of patterns: what is in memory is written back in bursts
+const PROGRAM_WINDOW: SimSpan = SimSpan::from_ms(160);
+
 /// Lenders that a lone borrower is offered. [P] sheet xbof §7, row 32: 1:11
 const EXCESS_LENDERS: u32 = 11;
 
@@ -160,6 +166,7 @@ impl NamedRun for Run {
             }
             Self::Complex { design, group } => (design, format!("bursts, group {group}")),
             Self::Application(design, place) => (design, loads::APPLICATIONS[place].name.to_owned()),
+            Self::Program(design, name) => (design, format!("the program {}", name.name())),
         };
         format!("{}: {work}", design.name())
     }
@@ -249,6 +256,7 @@ fn carry_out(
             let load = loads::APPLICATIONS[place].load(capacity(&scenario, design)?);
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
+        Run::Program(design, name) => under_program(&mut scenario, design, name),
     };
     figures(&scenario, design, files, observer)
 }
@@ -272,6 +280,22 @@ fn table2(scenario: &mut JbofScenario, place: usize) {
     scenario.workload.depth = Some(CLOSED_LOOP_DEPTH);
     scenario.run.warm_mapping_requests = WARMING;
     scenario.workload.table2 = Some(PUBLISHED[place].name.to_owned());
+}
+
+/// The published vehicle: one socket is the borrower, another the lender and the host (source §5.6), and each drive is one of
+/// NVMeVirt, in which reads and writes share one budget of bandwidth.
+fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName) -> Design {
+    (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
+    scenario.fabric.half_duplex = Some(true);
+    scenario.run.measure = Some(Time(PROGRAM_WINDOW));
+    scenario.program = Some(ProgramSection {
+        name: Choice(name),
+        file_system: None,
+        threads: None,
+        entries: None,
+        operation_time: None,
+    });
+    design
 }
 
 fn lenders(

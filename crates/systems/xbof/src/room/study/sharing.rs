@@ -6,8 +6,10 @@ use super::number::{Number, mean_gain, throughput_of};
 use super::record::{RunRecord, StreamRecord};
 use super::runs::{LenderLoad, PAUSES, Run};
 use crate::jbof::Design;
+use flashyard_applications::hosted::ProgramName;
 use flashyard_describe::reproduce::percent_above;
 use flashyard_stats::Cause;
+use flashyard_units::Named;
 
 /// Busy drives of the default experiment: the first ones. Source: [P] sheet xbof §4.2.
 const BORROWERS: usize = 6;
@@ -28,6 +30,11 @@ pub(super) fn numbers(base: &JbofScenario) -> Vec<Number> {
     let all: Vec<usize> = (0..APPLICATIONS.len()).collect();
     for (id, against) in [("applications-gain", Design::Shrunk), ("applications-conv", Design::Conv)] {
         let of = |design| all.iter().map(move |&place| Run::Application(design, place));
+        let runs: Vec<Run> = of(Design::Xbof).chain(of(against)).collect();
+        numbers.push(Number::of(id, runs, |figures| mean_gain(figures, RunRecord::throughput)));
+    }
+    for (id, against) in [("programs-gain", Design::Shrunk), ("programs-conv", Design::Conv)] {
+        let of = |design| ProgramName::ALL.iter().map(move |&name| Run::Program(design, name));
         let runs: Vec<Run> = of(Design::Xbof).chain(of(against)).collect();
         numbers.push(Number::of(id, runs, |figures| mean_gain(figures, RunRecord::throughput)));
     }
