@@ -1,8 +1,8 @@
 //! Nodes and pages in memory, and blocks on their way to the device.
 
 use crate::device::{BLOCK_BYTES, Block};
+use crate::log::Log;
 use crate::node::Node;
-use crate::segments::Log;
 use flashyard_blk::{Blocking, Volume, VolumeError};
 use std::collections::{BTreeMap, BTreeSet};
 

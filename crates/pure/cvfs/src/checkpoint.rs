@@ -4,7 +4,8 @@ use crate::bytes::{Reader, is_sealed, put, seal, u32_at, u64_at};
 use crate::device::{BLOCK_BYTES, zeros};
 use crate::error::FsError;
 use crate::layout::{Layout, MOVES_MAX, ORPHANS_MAX};
-use crate::segments::{Cursor, LOGS};
+use crate::log::LOGS;
+use crate::segments::Cursor;
 use flashyard_blk::{Blocking, Volume};
 
 const MAGIC: u64 = 0x4356_4653_5041_434b;

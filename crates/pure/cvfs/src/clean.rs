@@ -47,43 +47,7 @@ impl<D: Volume> FileSystem<D> {
 
     /// Takes valid blocks into memory, to be written elsewhere; a segment's worth of pages is read together.
     pub(crate) fn carry(&mut self, blocks: &[u32]) -> Result<(), FsError> {
-        blocks.chunks(self.layout.segment_blocks as usize).try_for_each(|blocks| self.carry_together(blocks))
-    }
-
-    fn carry_together(&mut self, blocks: &[u32]) -> Result<(), FsError> {
-        let mut pages = Vec::new();
-        let mut pieces = Vec::<Piece>::new();
-        for &block in blocks {
-            let (nid, slot) = self.owner(block)?;
-            let damaged = FsError::Corrupt { what: "owner", block };
-            if slot == WHOLE_NODE {
-                if self.address(nid)? != block {
-                    return Err(damaged);
-                }
-                self.node_moved(nid)?;
-                continue;
-            }
-            let node = self.node(nid)?;
-            let (ino, page) = (node.ino, node.pages_below(slot.into()).0);
-            if node.pointers.get(usize::from(slot)) != Some(&block) {
-                return Err(damaged);
-            }
-            self.node_moved(nid)?;
-            if self.pages.holds(ino, page) {
-                continue;
-            }
-            match pieces.last_mut() {
-                Some(last) if last.first + u64::from(last.blocks) == u64::from(block) => last.blocks += 1,
-                _ => pieces.push(Piece { first: block.into(), blocks: 1, at: pages.len() * BLOCK_BYTES }),
-            }
-            pages.push((ino, page));
-        }
-        let mut bytes = vec![0; pages.len() * BLOCK_BYTES];
-        self.device.read_together(&pieces, &mut bytes)?;
-        for (page, bytes) in pages.into_iter().zip(bytes.chunks(BLOCK_BYTES)) {
-            self.move_page(page, bytes);
-        }
-        Ok(())
+        blocks.chunks(self.layout.segment_blocks as usize).try_for_each(|blocks| carry_together(self, blocks))
     }
 
     /// Lets time pass: reports free blocks to the device, if the policy says so. `active` says whether a request came
@@ -141,4 +105,40 @@ impl<D: Volume> FileSystem<D> {
             }),
         }
     }
+}
+
+fn carry_together<D: Volume>(fs: &mut FileSystem<D>, blocks: &[u32]) -> Result<(), FsError> {
+    let mut pages = Vec::new();
+    let mut pieces = Vec::<Piece>::new();
+    for &block in blocks {
+        let (nid, slot) = fs.owner(block)?;
+        let damaged = FsError::Corrupt { what: "owner", block };
+        if slot == WHOLE_NODE {
+            if fs.address(nid)? != block {
+                return Err(damaged);
+            }
+            fs.node_moved(nid)?;
+            continue;
+        }
+        let node = fs.node(nid)?;
+        let (ino, page) = (node.ino, node.pages_below(slot.into()).0);
+        if node.pointers.get(usize::from(slot)) != Some(&block) {
+            return Err(damaged);
+        }
+        fs.node_moved(nid)?;
+        if fs.pages.holds(ino, page) {
+            continue;
+        }
+        match pieces.last_mut() {
+            Some(last) if last.first + u64::from(last.blocks) == u64::from(block) => last.blocks += 1,
+            _ => pieces.push(Piece { first: block.into(), blocks: 1, at: pages.len() * BLOCK_BYTES }),
+        }
+        pages.push((ino, page));
+    }
+    let mut bytes = vec![0; pages.len() * BLOCK_BYTES];
+    fs.device.read_together(&pieces, &mut bytes)?;
+    for (page, bytes) in pages.into_iter().zip(bytes.chunks(BLOCK_BYTES)) {
+        fs.move_page(page, bytes);
+    }
+    Ok(())
 }

@@ -239,7 +239,7 @@ impl<D: Volume> FileSystem<D> {
         if self.segments.writable() >= self.dirty_blocks() + cost.dirty + self.reserve() {
             return Ok(());
         }
-        // What has died since the last checkpoint can be written again after the next.
+        // A checkpoint lets blocks that died since the last one be written again.
         if self.is_dirty() {
             self.checkpoint()?;
         }

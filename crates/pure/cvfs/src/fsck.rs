@@ -4,6 +4,7 @@ use crate::checkpoint::Checkpoint;
 use crate::device::{BLOCK_BYTES, blocks_of};
 use crate::error::FsError;
 use crate::fs::{FileSystem, ROOT};
+use crate::holes::is_given_back;
 use crate::layout::Layout;
 use crate::node::{HOLE, Inode, Kind, WHOLE_NODE};
 use flashyard_blk::Volume;
@@ -154,7 +155,7 @@ impl<D: Volume> FileSystem<D> {
             let valid = self.segments.valid_count(segment);
             let mut given = 0;
             for within in self.segments.valid_in(segment).collect::<Vec<_>>() {
-                given += u32::from(self.is_given_back(self.layout.segment_first(segment) + within)?);
+                given += u32::from(is_given_back(self, self.layout.segment_first(segment) + within)?);
             }
             let counted = self.segments.reserved_in(segment);
             if given != counted {

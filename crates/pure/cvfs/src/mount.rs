@@ -6,6 +6,7 @@ use crate::device::{blocks_of, trim, zeros};
 use crate::discard::Discards;
 use crate::error::FsError;
 use crate::fs::{Config, Counters, FileSystem, ROOT};
+use crate::holes::give_back;
 use crate::layout::{Format, Layout};
 use crate::names::NewInode;
 use crate::node::{Kind, Node};
@@ -107,7 +108,7 @@ impl<D: Volume> FileSystem<D> {
         self.nodes.next = checkpoint.next_nid;
         self.orphans = checkpoint.orphans.iter().copied().collect();
         for segment in whole {
-            self.give_back(segment, u32::MAX)?;
+            give_back(self, segment, u32::MAX)?;
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use crate::cache::Run;
 use crate::device::zeros;
 use crate::error::FsError;
 use crate::fs::FileSystem;
+use crate::log::Log;
 use crate::node::{HOLE, Inode, Kind, Node, Path, UNWRITTEN, WHOLE_NODE};
-use crate::segments::Log;
 use flashyard_blk::Volume;
 use std::collections::BTreeMap;
 

@@ -10,6 +10,7 @@
 
 use crate::bytes::{put, u16_at, u32_at, u64_at};
 use crate::layout::Layout;
+use crate::log::{LOGS, Log};
 use crate::slack::Slack;
 use std::collections::BTreeSet;
 
@@ -24,38 +25,6 @@ const SPARE_PART: u32 = 10;
 /// share of the rest beside them that is `8 + 2 sqrt(2 segments)`.
 pub(crate) fn spare(segments: u32) -> u32 {
     SPARE_SEGMENTS_MIN + (segments / SPARE_PART).min((8 * u64::from(segments)).isqrt() as u32)
-}
-
-/// Logs that are written side by side.
-pub(crate) const LOGS: usize = 4;
-
-/// Contents of a log. Blocks that die at about the same time lie together, and cleaning finds emptier victims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Log {
-    /// Inodes of directories and of files.
-    NodeHot,
-    /// Nodes of pointers, and nodes that cleaning has moved.
-    NodeCold,
-    /// Pages of directories, and pages that were written before.
-    DataHot,
-    /// Pages written for the first time, and pages that cleaning has moved.
-    DataCold,
-}
-
-impl Log {
-    pub(crate) const ALL: [Self; LOGS] = [Self::NodeHot, Self::NodeCold, Self::DataHot, Self::DataCold];
-}
-
-impl Log {
-    /// The other log of nodes, or of data.
-    const fn sibling(self) -> Self {
-        match self {
-            Self::NodeHot => Self::NodeCold,
-            Self::NodeCold => Self::NodeHot,
-            Self::DataHot => Self::DataCold,
-            Self::DataCold => Self::DataHot,
-        }
-    }
 }
 
 /// Where a log goes on.

@@ -12,10 +12,11 @@ use crate::checkpoint::Move;
 use crate::device::blocks_of;
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
+use crate::holes;
 use crate::layout::{MOVES_MAX, SEGMENTS_MIN};
+use crate::log::Log;
 use crate::node::WHOLE_NODE;
 use crate::resizing::{Method, Resizing, Shrunk};
-use crate::segments::Log;
 use flashyard_blk::{Operation, RequestError, Volume, VolumeError};
 
 impl<D: Volume> FileSystem<D> {
@@ -60,7 +61,7 @@ impl<D: Volume> FileSystem<D> {
         self.sync()?;
         let holes = u64::from(now - count_reserved - target) * u64::from(self.layout.segment_blocks);
         if method != Method::Holes {
-            self.take_again(target)?;
+            holes::take_again(self, target)?;
             self.segments.set_limit(target);
             self.changed = true;
         }
@@ -85,7 +86,7 @@ impl<D: Volume> FileSystem<D> {
             return Err(FsError::Invalid("no change of size is under way"));
         };
         let step = match resizing.method {
-            Method::Holes => self.step_holes(&mut resizing, blocks_max),
+            Method::Holes => holes::step(self, &mut resizing, blocks_max),
             Method::Remap | Method::Relocate => self.step_move(&mut resizing, blocks_max),
         };
         match step {
@@ -259,7 +260,7 @@ impl<D: Volume> FileSystem<D> {
         Ok(self.report(resizing, u64::from(resizing.blocks_before - self.blocks)))
     }
 
-    fn report(&self, resizing: &Resizing, blocks_given: u64) -> Shrunk {
+    pub(crate) fn report(&self, resizing: &Resizing, blocks_given: u64) -> Shrunk {
         let moved = self.counters.blocks_moved + self.counters.blocks_cleaned;
         Shrunk {
             method: resizing.method,
@@ -268,54 +269,5 @@ impl<D: Volume> FileSystem<D> {
             blocks_given,
             blocks_moved: moved - resizing.moved_before,
         }
-    }
-
-    fn step_holes(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
-        let segment_blocks = self.layout.segment_blocks;
-        let mut count = 0;
-        while resizing.given < resizing.wanted && count < blocks_max.max(segment_blocks) {
-            // Fewer free blocks must leave room for the next checkpoint.
-            self.prepare(Cost { new: 0, dirty: u64::from(segment_blocks), frees: false })?;
-            let segment = resizing.next.checked_sub(1).ok_or(FsError::NoSpace)?;
-            let most = (resizing.wanted - resizing.given).min(u64::from(segment_blocks)) as u32;
-            let blocks = self.give_back(segment, most)?;
-            resizing.given += u64::from(blocks);
-            count += blocks;
-            resizing.next = segment;
-        }
-        self.checkpoint()?;
-        Ok((resizing.given >= resizing.wanted).then(|| self.report(resizing, resizing.given)))
-    }
-
-    /// Counts up to `most` free blocks of a segment as allocated; how many. Where the device has not heard that they are free,
-    /// it does as it would have.
-    pub(crate) fn give_back(&mut self, segment: u32, most: u32) -> Result<u32, FsError> {
-        let first = self.layout.segment_first(segment);
-        let places = self.segments.reserve(segment, most);
-        for &within in &places {
-            // No node has number zero.
-            self.set_owner(first + within, 0, WHOLE_NODE)?;
-        }
-        Ok(places.len() as u32)
-    }
-
-    /// Whether a valid block is one that was given back.
-    pub(crate) fn is_given_back(&mut self, block: u32) -> Result<bool, FsError> {
-        Ok(self.owner(block)?.0 == 0)
-    }
-
-    /// Blocks from a segment on that were given back are free again: they go with the end.
-    fn take_again(&mut self, from: u32) -> Result<(), FsError> {
-        for segment in from..self.layout.segments {
-            if self.segments.reserved_in(segment) == 0 {
-                continue;
-            }
-            for within in self.segments.valid_in(segment).collect::<Vec<_>>() {
-                if self.is_given_back(self.layout.segment_first(segment) + within)? {
-                    self.segments.unreserve((segment, within));
-                }
-            }
-        }
-        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Source: \[X\] F2FS, which gives a log the segment of its own kind that has the fewest valid blocks.
 
-use crate::segments::{LOGS, Log};
+use crate::log::{LOGS, Log};
 use std::collections::BTreeSet;
 
 /// Segments that have slack, by the log that wrote them and by how much they have.

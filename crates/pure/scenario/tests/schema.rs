@@ -47,7 +47,7 @@ fn an_unknown_key_is_told_the_nearest_one() {
     for (text, expected) in [
         ("drive.coress = 3", "there is no key drive.coress; did you mean drive.cores?"),
         ("drive.depth = 3", "there is no key drive.depth; did you mean workload.depth?"),
-        ("fabric.colour = 3", "there is no key fabric.colour; [fabric] has radix, hop"),
+        ("fabric.colour = 3", "there is no key fabric.colour; [fabric] has radix, hop, half_duplex"),
         ("drive.colour = 3", "there is no key drive.colour; `flashyard schema` lists those of [drive]"),
         (
             "harvest.io_timeout = \"5 ms\"",

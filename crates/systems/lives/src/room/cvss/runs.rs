@@ -43,7 +43,8 @@ pub(crate) struct CvssRun {
 const SHRINKING: [(&str, Method); 3] =
     [("shrink-remap", Method::Remap), ("shrink-relocate", Method::Relocate), ("shrink-holes", Method::Holes)];
 
-/// Work that is no life: sequential reads before and after that, in requests of so many blocks.
+/// Work that is no life: sequential reads before and after that, in requests of so many blocks. Source: [P] sheet cvss §3.1,
+/// 16 and 4,096 KiB.
 pub(super) const HOLES_READS: [(&str, usize); 2] = [("holes-reads-16k", 4), ("holes-reads-4m", 1024)];
 
 /// A life of a design as it is published.
