@@ -23,7 +23,7 @@ def pages() -> list[Path]:
     """Pages of the site, from the root."""
     names = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/README.md")
     named = [ROOT / name for name in names]
-    found = [*named, *ROOT.glob("docs/*.md"), *ROOT.glob("scenarios/*/README.md"), *ROOT.glob("profiles/*/README.md")]
+    found = [*named, *ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md"), *ROOT.glob("scenarios/*/README.md"), *ROOT.glob("profiles/*/README.md")]
     return sorted(path.relative_to(ROOT) for path in found)
 
 
