@@ -70,11 +70,11 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Runs the commands of one page.
     fn page(&self, file: &str, text: &str, page: &Page) -> Result<Vec<Finding>> {
-        if let Some(need) = page.needs.iter().find(|need| !is_installed(need)) {
-            let unchecked = format!("{need} is missing (it is not on the PATH): the commands of the page were not run");
+        if let Some(need) = page.needs.iter().find(|need| !is_there(need)) {
+            let unchecked = format!("{need} is missing: the commands of the page were not run");
             note_skipped(self.repository, file, &unchecked)?;
-            let is_required = std::env::var_os("FLASHYARD_REQUIRE").is_some_and(|rule| !rule.is_empty());
-            return Ok(is_required.then(|| Finding::failure(file, 0, unchecked)).into_iter().collect());
+            let required = is_required(&std::env::var("FLASHYARD_REQUIRE").unwrap_or_default(), need);
+            return Ok(required.then(|| Finding::failure(file, 0, unchecked)).into_iter().collect());
         }
         let start = Instant::now();
         let place = Place::make(&self.repository.target_directory.join(PLACE).join(file.replace('/', "-")))?;
@@ -183,9 +183,19 @@ impl Place {
     }
 }
 
-fn is_installed(program: &str) -> bool {
+/// Whether a program is on the `PATH`, or, for `fuse`, whether this machine lets us mount.
+fn is_there(need: &str) -> bool {
+    if need == "fuse" {
+        return fs::OpenOptions::new().read(true).write(true).open("/dev/fuse").is_ok();
+    }
     let directories = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&directories).any(|directory| directory.join(program).is_file())
+    std::env::split_paths(&directories).any(|directory| directory.join(need).is_file())
+}
+
+/// Whether a rule of `FLASHYARD_REQUIRE` asks for `need`: by name, or by `all` without `-NEED`.
+fn is_required(rule: &str, need: &str) -> bool {
+    let names = |wanted: &str| rule.split(',').any(|word| word.trim() == wanted);
+    (names("all") || names(need)) && !names(&format!("-{need}"))
 }
 
 /// Lines without blanks at their ends, and without empty ones at the end.
@@ -259,6 +269,17 @@ mod tests {
         let (found, page) = run(text, true);
         assert_eq!(found, []);
         assert!(page.ends_with("$ flashyard x\nx\n```\nend\n"), "{page}");
+    }
+
+    #[test]
+    fn a_page_without_its_programs_is_skipped() {
+        let text = "<!-- needs: no-such-program -->\n```console\n$ no-such-program\n```\n";
+        assert_eq!(run(text, false).0, []);
+        for (rule, required) in
+            [("", false), ("fio", true), ("all,-fuse", true), ("all,-fio", false), ("tshark", false)]
+        {
+            assert_eq!(is_required(rule, "fio"), required, "{rule}");
+        }
     }
 
     #[test]
