@@ -131,6 +131,7 @@ def main() -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(linked(page, (ROOT / page).read_text(), known))
     shutil.copytree(ROOT / "docs" / "images", PAGES / "docs" / "images")
+    shutil.copy(ROOT / "docs" / "site" / "console.css", PAGES)
     (PAGES / "keys.md").write_text(keys(schema))
 
 
