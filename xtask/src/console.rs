@@ -1,7 +1,7 @@
 //! The commands of a page with the output that it shows, and the files that it has its reader make.
 //!
 //! A block of the language `console` holds commands behind `$ `, each followed by its output. A command goes on in the next
-//! line behind a backslash, and in lines that begin with `> `. A block with a title, as in ```` ```toml title="drive.toml" ````,
+//! line behind a backslash. A block with a title, as in ```` ```toml title="drive.toml" ````,
 //! is a file of that name. `<!-- needs: fio, sqlite3 -->` names programs that the commands of the page call.
 
 use crate::Finding;
@@ -80,10 +80,9 @@ fn commands(file: &str, first: usize, block: &[&str]) -> Result<Vec<Step>, Findi
                 let message = "a block of commands begins with an output; put `$ ` before the command";
                 return Err(Finding::failure(file, line, message));
             };
-            let more = words.strip_prefix("> ").filter(|_| output.is_empty());
-            match more.or(goes_on.then_some(*words)) {
-                Some(more) => *text = format!("{text}\n{more}"),
-                None => output.push(words.trim_end().to_owned()),
+            match goes_on {
+                true => *text = format!("{text}\n{words}"),
+                false => output.push(words.trim_end().to_owned()),
             }
         }
         let Some(Step::Command { text, output, .. }) = steps.last() else { continue };
@@ -99,14 +98,14 @@ mod tests {
     #[test]
     fn commands_files_and_needs_are_read_in_their_order() {
         let text = "# A page\n<!-- needs: fio, sqlite3 -->\n```toml title=\"a/b.toml\"\nx = 1\n```\n```sh\nnot run\n```\n\
-                    ````md\n```console\n$ shown\n```\n````\n```console\n$ one \\\n  two\nout\n\n$ three '\n> four'\n```\n";
+                    ````md\n```console\n$ shown\n```\n````\n```console\n$ one \\\n  two\nout\n\n$ three \\\n  four\n```\n";
         let page = Page::parse("p.md", text).expect("it is a page");
         assert_eq!(page.needs, ["fio", "sqlite3"]);
         let lines = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let expected = [
             Step::File { name: "a/b.toml".to_owned(), text: "x = 1\n".to_owned() },
             Step::Command { line: 15, text: "one \\\n  two".to_owned(), output: lines(&["out", ""]) },
-            Step::Command { line: 19, text: "three '\nfour'".to_owned(), output: Vec::new() },
+            Step::Command { line: 19, text: "three \\\n  four".to_owned(), output: Vec::new() },
         ];
         assert_eq!(page.steps, expected);
         assert!(page.runs());
