@@ -21,7 +21,7 @@ demo: ## run the seven designs on generated workloads, or on TRACE=FILE
 quick: ## build the program quickly after a change, as target/quick/flashyard: as optimized as a release, but each crate for itself
 	$(CARGO) build --profile quick -p flashyard-cli --bin flashyard
 
-test: ## every test, the demo, the reproduction against its golden table and, where they lie beside the repository, the recorded traces
+test: ## every test, the demo, the reproduction against its golden table, the commands of the pages and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget
 	$(CARGO) test --workspace
 	$(MAKE) demo
@@ -29,6 +29,7 @@ test: ## every test, the demo, the reproduction against its golden table and, wh
 	$(FLASHYARD) faults --world cvfs --points 5000
 	$(FLASHYARD) faults --world mirror --points 5000
 	$(CARGO) xtask golden --short
+	$(CARGO) xtask pages-run
 	$(CARGO) xtask real-traces
 	$(CARGO) xtask skipped
 

@@ -23,7 +23,7 @@ def pages() -> list[Path]:
     """Pages of the site, from the root."""
     names = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "python/README.md")
     named = [ROOT / name for name in names]
-    found = [*named, *ROOT.glob("docs/*.md"), *ROOT.glob("scenarios/*/README.md"), *ROOT.glob("profiles/*/README.md")]
+    found = [*named, *ROOT.glob("docs/*.md"), *ROOT.glob("docs/tutorials/*.md"), *ROOT.glob("scenarios/*/README.md"), *ROOT.glob("profiles/*/README.md")]
     return sorted(path.relative_to(ROOT) for path in found)
 
 
@@ -131,6 +131,7 @@ def main() -> None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(linked(page, (ROOT / page).read_text(), known))
     shutil.copytree(ROOT / "docs" / "images", PAGES / "docs" / "images")
+    shutil.copy(ROOT / "docs" / "site" / "console.css", PAGES)
     (PAGES / "keys.md").write_text(keys(schema))
 
 

@@ -1,5 +1,5 @@
 //! The how-to list of `ARCHITECTURE.md` held to its word: an example of a change touches the files that its entry names
-//! and no others.
+//! and no others. Tutorials show changes that are parts of these examples.
 //!
 //! An entry with an example ends in ``Example: `tests/how-to/NAME.patch`. Files: `a`, `b`.``, with paths from the root of
 //! the repository. The example of a whole system is one that is there, and its files are those that name it.
@@ -13,6 +13,8 @@ use std::path::Path;
 const PATCHES: &str = "tests/how-to";
 /// Where the copy and its build lie, below the target directory.
 const COPY: &str = "how-to";
+/// Pages that show parts of them.
+const TUTORIALS: &str = "docs/tutorials/";
 /// Files that each change may touch.
 const LIMITS: [(&str, usize); 4] =
     [("collection-policy", 2), ("design", 3), ("drive-command", 8), ("report-column", 2)];
@@ -36,10 +38,12 @@ const ELSEWHERE: [&str; 8] = [
 pub fn how_to(repository: &Repository) -> Result<Vec<String>> {
     let text = repository.read("ARCHITECTURE.md")?;
     let mut found = patches::stale(repository, PATCHES)?;
-    let mut names = BTreeSet::new();
+    let (mut names, mut known) = (BTreeSet::new(), String::new());
     for patch in patches::patches(repository, PATCHES)? {
         let name = patches::name(&patch);
-        let touched = touched(&std::fs::read_to_string(&patch)?);
+        let change = std::fs::read_to_string(&patch)?;
+        let touched = touched(&change);
+        known += &change;
         found.extend(against(&text, &format!("{PATCHES}/{name}.patch"), &touched));
         let most = LIMITS.iter().find(|(known, _)| *known == name).map_or(0, |(_, most)| *most);
         if touched.len() > most {
@@ -49,7 +53,24 @@ pub fn how_to(repository: &Repository) -> Result<Vec<String>> {
     }
     found.extend(LIMITS.iter().filter(|(name, _)| !names.contains(*name)).map(|(name, _)| format!("{name}: no patch")));
     found.extend(against(&text, "crates/systems/mirror", &naming_the_system(repository)?));
+    for file in repository.files.iter().filter(|file| file.starts_with(TUTORIALS)) {
+        let shown = changes(&repository.read(file)?).into_iter().filter(|(_, change)| !known.contains(change.as_str()));
+        found.extend(shown.map(|(line, _)| format!("{file}:{line}: the change is part of no patch of {PATCHES}")));
+    }
     Ok(found)
+}
+
+/// The changes that a page shows, in blocks of the language `diff`, with their lines.
+fn changes(page: &str) -> Vec<(usize, String)> {
+    let mut lines = page.lines().enumerate();
+    let mut changes = Vec::new();
+    while let Some((index, line)) = lines.next() {
+        if line == "```diff" {
+            let block: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+            changes.push((index + 1, block.join("\n") + "\n"));
+        }
+    }
+    changes
 }
 
 /// Applies each example to a copy of the last commit and compiles everything there. False when one does not compile.
@@ -109,6 +130,12 @@ mod tests {
     fn examples_touch_the_files_that_the_list_names() {
         let repository = Repository::discover().expect("the tests run in the repository");
         assert_eq!(how_to(&repository).expect("git is there"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn changes_that_a_page_shows_have_their_line() {
+        let page = "words\n```diff\n a\n+b\n```\n```rust\n+c\n```\n";
+        assert_eq!(changes(page), [(2, " a\n+b\n".to_owned())]);
     }
 
     #[test]

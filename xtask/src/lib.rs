@@ -5,13 +5,16 @@
 //! definitions and results of reproductions change in commits of their own; `history` is the last of these alone;
 //! `golden` compares the reproduction with the accepted table; `planted` shows that the faults find bugs; `how-to` compiles
 //! the examples of the how-to list; `real-traces` drives the built program over the recorded traces that lie beside the
-//! repository; `validation` writes the tables of `docs/validation.md`; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
+//! repository; `validation` writes the tables of `docs/validation.md`; `pages-run` runs the commands of the
+//! pages and compares their output; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
 //! Invariants: a check only reads; every finding names a place and a remedy. Checks work on values (text, lists of
 //! crates), so that each is tested on small inputs.
 
+mod alignment;
+mod console;
 mod counts;
 mod dependencies;
 mod finding;
@@ -25,6 +28,7 @@ mod lengths;
 mod links;
 mod orphans;
 mod pages;
+mod pages_run;
 mod patches;
 mod planted;
 mod policy;
@@ -41,6 +45,7 @@ mod words;
 pub use finding::Finding;
 pub use golden::{Which, golden};
 pub use how_to::{how_to, how_to_compiles};
+pub use pages_run::{PagesRun, pages_run};
 pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;

@@ -1,11 +1,12 @@
 //! `cargo xtask COMMAND`: the repository's own chores, from the command line.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use xtask::{
-    Finding, Outcome, Repository, Which, drive_real_traces, forget_skipped, golden, history, how_to_compiles, layers,
-    planted_bugs, skipped, tidy, validation,
+    Finding, Outcome, PagesRun, Repository, Which, drive_real_traces, forget_skipped, golden, history, how_to_compiles,
+    layers, pages_run, planted_bugs, skipped, tidy, validation,
 };
 
 const USAGE: &str = "\
@@ -18,6 +19,8 @@ usage: cargo xtask COMMAND
   golden       run the reproductions, or the named one, those that take minutes (--long) or the others (--short), and
                compare them with scenarios/*/golden.txt (--accept: take them)
   how-to       apply each example of the how-to list (tests/how-to) to a copy of the last commit, and compile it
+  pages-run    run the commands of the pages (blocks of the language console), or of those named, and compare what they
+               print with what stands there (--program FILE: with that flashyard; --accept: take what they print)
   planted      break the recovery in copies of the last commit, and see `flashyard faults` find each bug; those that
                are named, or all
   validation   write the tables of docs/validation.md from the golden tables
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["planted", names @ ..] => Repository::discover().and_then(|repository| planted_bugs(&repository, names)),
         ["validation"] => Repository::discover().and_then(|repository| validation(&repository)).map(|()| true),
         ["real-traces"] => real_traces(),
+        ["pages-run", rest @ ..] => run_pages(rest),
         ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {
             println!("{list}");
             true
@@ -77,6 +81,19 @@ fn compare_golden(which: Option<&&str>, accept: bool) -> Result<bool> {
         Some(system) => Which::Of(system),
     };
     golden(&Repository::discover()?, which, accept)
+}
+
+fn run_pages(arguments: &[&str]) -> Result<bool> {
+    let (mut run, mut pages) = (PagesRun::default(), Vec::new());
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match *argument {
+            "--accept" => run.accept = true,
+            "--program" => run.program = Some(Path::new(arguments.next().context("--program needs a file")?)),
+            page => pages.push(page),
+        }
+    }
+    pages_run(&Repository::discover()?, PagesRun { pages: &pages, ..run })
 }
 
 fn real_traces() -> Result<bool> {

@@ -1,7 +1,7 @@
 //! Tests that were skipped because something outside the repository is missing: they pass, and have checked nothing.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 
 use anyhow::{Context, Result};
 
@@ -33,6 +33,17 @@ pub fn skipped(repository: &Repository) -> Result<String> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(summary("")),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
+}
+
+/// Writes down that `test` is skipped: `unchecked` says what is missing, and what was not checked for it.
+///
+/// Errors: a record that cannot be written.
+pub(crate) fn note_skipped(repository: &Repository, test: &str, unchecked: &str) -> Result<()> {
+    let path = repository.target_directory.join(RECORD);
+    eprintln!("SKIPPED {test}: {unchecked}");
+    let file = fs::OpenOptions::new().create(true).append(true).open(&path);
+    let written = file.and_then(|mut file| writeln!(file, "{test}: {unchecked}"));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn summary(record: &str) -> String {
