@@ -1,6 +1,6 @@
 //! An output beside the one that a page shows, line by line, where the page leaves lines and parts of lines out.
 
-/// What a page leaves out: lines where it stands alone, any text within a line.
+/// A mark of text that a page leaves out: lines where it stands alone, any text within a line.
 const LEFT_OUT: &str = "…";
 /// Costs of an alignment; the cheapest is taken. A line that resembles another one is that one changed.
 const ONE_SIDED: usize = 100;

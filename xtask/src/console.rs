@@ -8,7 +8,7 @@ use crate::Finding;
 
 const NEEDS: (&str, &str) = ("<!-- needs:", "-->");
 
-/// What a page asks its reader to do, in its order.
+/// Things that a page asks its reader to do, in its order.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     pub(crate) needs: Vec<String>,

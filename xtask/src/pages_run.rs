@@ -20,7 +20,7 @@ const PLACE: &str = "pages";
 /// Seconds after which a page is ended.
 const PATIENCE: &str = "600";
 
-/// What to run, and how.
+/// A run of pages: its program, and how.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PagesRun<'a> {
     /// Paths of the pages from the root; all that have commands where it is empty.
@@ -167,7 +167,7 @@ impl Place {
         Ok(script)
     }
 
-    /// What a command printed; empty where it was not begun.
+    /// Output of each command; empty where it was not begun.
     fn output(&self, number: usize) -> Result<String> {
         let path = self.steps.join(format!("{number}.output"));
         match fs::read(&path) {
@@ -239,6 +239,7 @@ mod tests {
     fn run(text: &str, accept: bool) -> (Vec<Finding>, String) {
         let folder = tempfile::tempdir().expect("there is a place for it");
         fs::write(folder.path().join("p.md"), text).expect("it can be written");
+        fs::create_dir(folder.path().join("target")).expect("it can be made");
         let repository = Repository {
             root: folder.path().to_owned(),
             files: vec!["p.md".to_owned()],
