@@ -273,9 +273,8 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_its_programs_is_skipped() {
-        let text = "<!-- needs: no-such-program -->\n```console\n$ no-such-program\n```\n";
-        assert_eq!(run(text, false).0, []);
+    fn a_missing_program_is_a_failure_where_it_is_required() {
+        assert!(is_there("sh") && !is_there("no-such-program"));
         for (rule, required) in
             [("", false), ("fio", true), ("all,-fuse", true), ("all,-fio", false), ("tshark", false)]
         {
