@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site dist
+.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -73,10 +73,6 @@ planted: ## break the recovery on purpose, and see that the faults find each bug
 
 how-to: ## apply each example of the how-to list in ARCHITECTURE.md to a copy of the last commit, and compile it (some minutes)
 	$(CARGO) xtask how-to
-
-dist: ## the program as one static file for machines without a compiler, with completions and manual pages, in target/dist (some minutes)
-	tests/dist/pack.sh target/dist
-	tests/dist/try.sh target/dist
 
 fuzz: ## any bytes through every decoder and through a whole connection, an hour each or FUZZ_SECONDS (needs nightly and cargo-fuzz)
 	for target in nvme nvme_tcp nvmf_target nvmf_connection nbd_session formats accesses \
