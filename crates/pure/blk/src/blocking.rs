@@ -154,7 +154,8 @@ impl<V: Volume> Blocking<V> {
             for completion in self.ended.drain(..) {
                 // Completions of calls that were given up come late.
                 let Some(index) = completion.token.checked_sub(first_token) else { continue };
-                let &(at, bytes) = places.get(index as usize).ok_or(VolumeError::Io("an unknown token".to_owned()))?;
+                let &(at, bytes) =
+                    places.get(index as usize).ok_or_else(|| VolumeError::Io("an unknown token".to_owned()))?;
                 completion.result?;
                 if completion.bytes.len() != bytes {
                     return Err(VolumeError::Io(format!("{} bytes instead of {bytes}", completion.bytes.len())));
@@ -329,7 +330,7 @@ mod tests {
         let mut volume = Blocking::new(Slow::new(8));
         let pieces = [Piece { first: 3, blocks: 1, at: 0 }, Piece { first: 64, blocks: 1, at: BLOCK_BYTES }];
         assert!(matches!(volume.read_together(&pieces, &mut [0; 2 * BLOCK_BYTES]), Err(VolumeError::Refused(_))));
-        // The one that was under way comes late and harms no one.
+        // The piece that was under way comes late, and is left out.
         volume.read(5_u64, &mut [0; BLOCK_BYTES]).expect("it fits");
     }
 

@@ -16,23 +16,15 @@ impl<D: Volume> FileSystem<D> {
     ///
     /// Errors: the device fails.
     pub fn clean(&mut self) -> Result<bool, FsError> {
-        Ok(self.clean_some(1)? > 0)
-    }
-
-    /// Empties up to so many segments; returns how many.
-    pub(crate) fn clean_some(&mut self, segments: u32) -> Result<u32, FsError> {
         self.sync()?;
-        let mut cleaned = 0;
-        while cleaned < segments && self.clean_one()? {
-            cleaned += 1;
-        }
+        let cleaned = self.clean_one()?;
         self.sync()?;
         Ok(cleaned)
     }
 
     /// Takes the valid blocks of the best victim into memory; the next checkpoint writes them elsewhere. `false` when no
     /// segment is worth it, or there is no room for more.
-    pub(crate) fn clean_one(&mut self) -> Result<bool, FsError> {
+    fn clean_one(&mut self) -> Result<bool, FsError> {
         let Some(victim) = self.victim() else { return Ok(false) };
         self.counters.segments_cleaned += 1;
         self.counters.blocks_cleaned += u64::from(self.segments.valid_count(victim));

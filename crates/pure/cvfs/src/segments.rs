@@ -419,3 +419,26 @@ impl SegmentMap {
         self.reserved -= 1;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Format;
+
+    #[test]
+    fn a_segment_that_an_older_version_gave_back_is_told() {
+        let layout = Layout::derive(Format { segment_blocks: 16, id: 7 }, 1000).expect("it has room");
+        let mut map = SegmentMap::new(&layout, layout.segments);
+        let mut entry = [0; 18];
+        assert_eq!(map.restore(3, &entry), Some(false));
+        entry[4] = 1;
+        assert_eq!(map.restore(3, &entry), Some(true));
+        assert_eq!(map.reserve(3, u32::MAX).len(), 16);
+        map.encode(3, &mut entry);
+        let mut again = SegmentMap::new(&layout, layout.segments);
+        assert_eq!((again.restore(3, &entry), again.reserved(), again.valid()), (Some(false), 16, 0));
+        // More blocks given back than are valid.
+        entry[6] = 17;
+        assert_eq!(again.restore(3, &entry), None);
+    }
+}
