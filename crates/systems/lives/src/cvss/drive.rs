@@ -135,6 +135,8 @@ pub(super) struct TimedDrive {
     /// When the reads that the caller is going to wait for are done.
     awaited_ns: u64,
     last_done_ns: u64,
+    /// When the writes since the caller's time was set are done.
+    written_ns: u64,
     /// Writes under way, by the time when they are done.
     under_way: VecDeque<u64>,
     under_way_most: usize,
@@ -173,6 +175,7 @@ impl TimedDrive {
             now_ns: 0,
             awaited_ns: 0,
             last_done_ns: 0,
+            written_ns: 0,
             under_way: VecDeque::new(),
             under_way_most,
             next_die: 0,
@@ -210,7 +213,12 @@ impl TimedDrive {
 
     /// Another caller, or the same one later: its requests come at this time.
     pub(super) fn set_now_ns(&mut self, now_ns: u64) {
-        self.now_ns = now_ns;
+        (self.now_ns, self.written_ns) = (now_ns, 0);
+    }
+
+    /// When all is done that the caller asked for since its time was set, writes that it did not wait for with it.
+    pub(super) fn done_ns(&self) -> u64 {
+        self.now_ns.max(self.written_ns)
     }
 
     /// Begins to take the time of reclaim and requests, or ends to; nothing is under way then. Returns the time from which on
@@ -387,6 +395,7 @@ impl TimedDrive {
             return Ok(());
         }
         seen.add(result, false);
+        self.written_ns = self.written_ns.max(result.0);
         self.last_done_ns = self.last_done_ns.max(result.0);
         self.under_way.push_back(result.0);
         if self.under_way.len() > self.under_way_most {

@@ -2,9 +2,11 @@
 //!
 //! 1. The file is laid out first, as fio does.
 //! 2. Every run of the job has the order and the directions of the first, and begins without the file in the page cache.
-//! 3. One request is under way at a time. A write goes to the page cache, and what was written first is written back when too
-//!    much is dirty; a read waits for the drive unless the page cache has it.
-//! 4. Requests follow each other without time; a stretch of them is timed now and then.
+//! 3. A buffered job has one request under way. A write goes to the page cache, and what was written first is written back when
+//!    too much is dirty; a read waits for the drive unless the page cache has it.
+//! 4. A direct job passes the page cache and has as many requests under way as its depth, which one thread submits. A write is
+//!    carried out in place, as F2FS does.
+//! 5. Requests follow each other without time; a stretch of them is timed now and then.
 //!
 //! Without time only each fourth read is carried out, and counted as four.
 //!
@@ -23,6 +25,8 @@ use super::stretches::Stretches;
 use flashyard_applications::Files;
 use flashyard_cvfs::BLOCK_BYTES;
 use flashyard_units::SimSpan;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Pages of a request. Source: [P] sheet cvss §6, 16 KiB.
 const UNIT_PAGES: u32 = 4;
@@ -53,6 +57,8 @@ pub struct FioLoad {
     pub pages: u32,
     /// Exponent of Zipf's law over the requests' places, other than 1; zero for a random map.
     pub skew: f64,
+    /// Requests under way past the page cache, at least 1, which one thread submits; `None` for a buffered job.
+    pub direct_depth: Option<u32>,
     /// Length of a timed stretch in virtual time.
     pub run: SimSpan,
     /// Pages that the drive is asked to write between two timed stretches, at least 1.
@@ -95,11 +101,14 @@ impl FioLife {
             let range = "at least 64 pages, so that some of its 16 KiB are written";
             return Err(CvssError::Range { name: "pages", value: f64::from(load.pages), range });
         }
-        let small = HostConfig { memory_bytes: host.memory_bytes / SMALLER, ..host };
+        let memory_bytes = if load.direct_depth.is_some() { 0 } else { host.memory_bytes / SMALLER };
+        let small = HostConfig { memory_bytes, ..host };
         // As much may be on its way to the drive as may be dirty: Linux lets its writers wait at twice the share from
         // which on it writes back.
         let under_way = (small.memory_bytes as f64 * host.dirty_share) as usize / BLOCK_BYTES;
-        let caching = Caching { cached: 0, dirty: HELD_PAGES, under_way: under_way.max(HELD_PAGES) };
+        // A direct job waits for each of its writes by itself.
+        let under_way = if load.direct_depth.is_some() { usize::MAX } else { under_way.max(HELD_PAGES) };
+        let caching = Caching { cached: 0, dirty: HELD_PAGES, under_way };
         let discarding = Discarding { round: ROUND, smaller_files: 1 };
         Ok(Self {
             mounted: Mounted::new(device, caching, below, (units * UNIT_PAGES, 1), discarding, seed)?,
@@ -144,6 +153,15 @@ impl FioLife {
         found.map(drop).map_err(|error| mounted.stop(error))
     }
 
+    /// Writes a unit of the drive, in place if the job is direct.
+    fn write(&mut self, unit: u32) -> Result<(), Stop> {
+        if self.config.load.direct_depth.is_none() {
+            return self.write_back(unit);
+        }
+        self.mounted.files.write_direct(FILE, offset(unit), &self.bytes)?;
+        self.mounted.after_writes().map(drop)
+    }
+
     fn write_back(&mut self, unit: u32) -> Result<(), Stop> {
         let Self { mounted, bytes, .. } = self;
         let written = mounted.files.write(FILE, offset(unit), bytes);
@@ -168,10 +186,19 @@ impl Stretches for FioLife {
 
     fn measure(&mut self) -> Result<(), Stop> {
         let begin = self.mounted.begin_run();
+        let is_direct = self.config.load.direct_depth.is_some();
         let request_ns = (self.config.host.request_us * 1000.0) as u64;
-        let (mut now, mut passed) = (begin, begin);
+        let end = begin + self.config.load.run.as_ns();
+        let (mut thread, mut passed) = (begin, begin);
         let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
-        while now < begin + self.config.load.run.as_ns() {
+        let mut ready: BinaryHeap<_> =
+            (0..self.config.load.direct_depth.unwrap_or(1)).map(|_| Reverse(begin)).collect();
+        while let Some(Reverse(asked)) = ready.pop() {
+            let now = asked.max(thread);
+            if now >= end {
+                break;
+            }
+            thread = now + request_ns;
             self.mounted.drive_mut().set_now_ns(now);
             match self.next_request() {
                 Request::Read(unit) => {
@@ -182,14 +209,15 @@ impl Stretches for FioLife {
                 Request::Write(unit) => {
                     work.written_bytes += UNIT_BYTES as u64;
                     if let Some(oldest) = self.cache.write(unit) {
-                        self.write_back(oldest)?;
+                        self.write(oldest)?;
                     }
                 }
             }
-            let next = self.mounted.drive().now_ns() + request_ns;
+            let drive = self.mounted.drive();
+            let done = if is_direct { drive.done_ns() } else { drive.now_ns() } + request_ns;
             work.operations += 1;
-            work.times.record(SimSpan::from_ns(next - now));
-            now = next;
+            work.times.record(SimSpan::from_ns(done - asked));
+            ready.push(Reverse(done));
             if now >= passed + LOOK_NS {
                 self.mounted.run_passes(now - passed)?;
                 passed = now;
@@ -216,7 +244,7 @@ impl Stretches for FioLife {
                 }
                 Request::Write(unit) => {
                     if let Some(oldest) = self.cache.write(unit) {
-                        self.write_back(oldest)?;
+                        self.write(oldest)?;
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use super::drive::TimedDrive;
 use super::stop::Stop;
 use flashyard_applications::{CvfsFiles, Files, FilesError, InPlaceFiles};
-use flashyard_cvfs::{FsError, Method, blocks_of_file};
+use flashyard_cvfs::{FsError, Method, blocks_of_file, overwrite};
 use flashyard_units::{Named, SimTime};
 
 /// Where data goes.
@@ -83,6 +83,21 @@ impl MountedFiles {
         match self {
             Self::Log(files) => Ok(files.fs_mut().sync()?),
             Self::InPlace(files) => files.write_back().map_err(|error| Stop::of(error, files.device())),
+        }
+    }
+
+    /// Writes whole pages of a file past memory: in place where they have a place.
+    pub(super) fn write_direct(&mut self, number: u32, offset: u64, bytes: &[u8]) -> Result<(), Stop> {
+        match self {
+            Self::Log(files) => {
+                let ino = files.inode(number).map_err(|error| Stop::of(error, files.fs().device()))?;
+                let done = overwrite(files.fs_mut(), ino, offset, bytes, 0);
+                done.map(drop).map_err(|error| Stop::of(error.into(), files.fs().device()))
+            }
+            Self::InPlace(files) => {
+                let done = files.write(number, offset, bytes).and_then(|()| files.write_back());
+                done.map_err(|error| Stop::of(error, files.device()))
+            }
         }
     }
 

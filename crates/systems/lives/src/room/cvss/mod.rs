@@ -113,6 +113,11 @@ mod tests {
                 "there is no key cvss.fio.zipf-30.more",
             ),
             ("skew = 1.1 ", "skew = 1.0 ", "cvss.fio.zipf-30.skew: Zipf's law is not drawn with 1"),
+            (
+                "direct = true  ",
+                "direct = false ",
+                "cvss.fio.zipf-30-direct.iodepth: buffered requests are carried out one at a time",
+            ),
             ("changes = 0.5 ", "changes = 0.6 ", "cvss.store.store-f.changes: with gets it is more than all requests"),
             ("[cvss.device]", "[drive]\ncores = 1\n[cvss.device]", "scenarios of cvss describe no drive"),
             (
@@ -187,5 +192,37 @@ mod tests {
         let (plain, other) = (config(&[]), config(&["cvss.device.ecc_bits=60", "cvss.fio.zipf-30.data=20 GB"]));
         assert_eq!((plain.device.wear.ecc.bits_per_4_kib, other.device.wear.ecc.bits_per_4_kib), (50, 60));
         assert!(plain.load.pages > other.load.pages, "{other:?}");
+    }
+
+    /// The first timed stretch of a direct job: requests a second, and the mean time of one in microseconds.
+    fn first_stretch(iodepth: u32) -> (f64, f64) {
+        let depth = format!("cvss.fio.zipf-30.iodepth={iodepth}");
+        let direct =
+            ["cvss.fio.zipf-30.direct=true", &depth, "cvss.fio.zipf-30.skew=0.0", "cvss.fio.zipf-30.run_ms=500"];
+        let mut looks = 0;
+        let observer = &mut |_| {
+            looks += 1;
+            looks < 2
+        };
+        let figures = FioLife::new(config(&direct)).expect("it fits").live(observer).expect("it lives");
+        let timing = figures.samples[0].timing;
+        (timing.requests_per_second, timing.operation_mean_us)
+    }
+
+    #[test]
+    fn a_direct_request_alone_takes_the_sum_of_its_parts() {
+        // Half reads and half writes of four pages on four dies, and 5 us of the host.
+        let parts_us = 5.0 + (50.0 + 500.0) / 2.0;
+        let (rate, mean_us) = first_stretch(1);
+        assert!((mean_us / parts_us - 1.0).abs() < 0.05, "{mean_us} us");
+        assert!((rate * mean_us / 1e6 - 1.0).abs() < 0.01, "{rate} requests/s of {mean_us} us");
+    }
+
+    #[test]
+    fn direct_requests_under_way_fill_the_dies() {
+        let most = 64.0 / (4.0 * (50e-6 + 500e-6) / 2.0);
+        let (rate, mean_us) = first_stretch(128);
+        assert!((0.6..1.0).contains(&(rate / most)), "{rate} requests/s, at most {most}");
+        assert!((rate * mean_us / 1e6 / 128.0 - 1.0).abs() < 0.05, "{rate} requests/s of {mean_us} us");
     }
 }

@@ -2,6 +2,7 @@
 //!
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, Heavy, run};
+use crate::cvss::Design;
 use crate::cvss::Design::{Artifact, AutoStream, Literal, Traditional};
 use crate::cvss::{Below, Placement, ideal_focusing_bytes};
 use flashyard_describe::reproduce::{Number, claim, percent_above};
@@ -13,12 +14,52 @@ const TB: f64 = 1e12;
 /// The control whose file system writes in place.
 pub(super) const IN_PLACE: Below = Below { placement: Placement::InPlace, ..Below::PUBLISHED };
 
-/// Loads of fio.
-const FIO: [&str; 4] = ["zipf-30", "random-30", "zipf-70", "random-70"];
+/// How fio is run.
+#[derive(Clone, Copy, PartialEq)]
+enum Job {
+    /// As the artifact's commands run it: direct, 128 requests under way.
+    Artifact,
+    /// By its defaults, which the text names: buffered, one request under way.
+    Defaults,
+    /// By its defaults, on files in place.
+    InPlace,
+}
+
+impl Job {
+    /// What its readings are called.
+    fn suffix(self) -> &'static str {
+        match self {
+            Self::Artifact => "",
+            Self::Defaults => "-buffered",
+            Self::InPlace => "-in-place",
+        }
+    }
+
+    /// A life under a load of [`FIO`].
+    fn life(self, design: Design, load: usize) -> CvssRun {
+        match self {
+            Self::Artifact => run(design, FIO[load].0),
+            Self::Defaults => run(design, FIO[load].1),
+            Self::InPlace => CvssRun { below: IN_PLACE, ..run(design, FIO[load].1) },
+        }
+    }
+}
+
+/// Loads of fio, direct and buffered.
+const FIO: [(&str, &str); 4] = [
+    ("zipf-30-direct", "zipf-30"),
+    ("random-30-direct", "random-30"),
+    ("zipf-70-direct", "zipf-70"),
+    ("random-70-direct", "random-70"),
+];
+const ZIPF_30: usize = 0;
+const RANDOM_30: usize = 1;
+const ZIPF_70: usize = 2;
+const RANDOM_70: usize = 3;
 
 pub(super) fn numbers() -> Vec<CapacityNumber> {
     let mut numbers = vec![
-        number("wear-one-state", [run(Traditional, "random-30")], |lives| {
+        number("wear-one-state", [Job::Artifact.life(Traditional, RANDOM_30)], |lives| {
             100.0 * lives[0].mean(|sample| sample.in_one_state)
         }),
         number("blocked-trss", [run(Traditional, "varmail")], delayed),
@@ -27,8 +68,8 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
     ];
     numbers.extend(at_equal_writes());
     numbers.extend(while_fast());
-    for below in [Below::PUBLISHED, IN_PLACE] {
-        numbers.extend(of_fio(below));
+    for job in [Job::Artifact, Job::Defaults, Job::InPlace] {
+        numbers.extend(of_fio(job));
     }
     numbers.extend(errors());
     numbers.extend(weights());
@@ -52,18 +93,22 @@ fn at_equal_writes() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// Rows 7 to 9 and 15 to 18 on one file system.
-fn of_fio(below: Below) -> Vec<CapacityNumber> {
-    let suffix = if below == IN_PLACE { "-in-place" } else { "" };
-    let life = move |design, load| CvssRun { below, ..run(design, load) };
+/// Rows 7 to 9 and 14 to 18 by one way to run fio.
+fn of_fio(job: Job) -> Vec<CapacityNumber> {
+    let suffix = job.suffix();
     let of =
-        move |design, loads: &[&'static str]| -> Vec<CvssRun> { loads.iter().map(|load| life(design, load)).collect() };
+        move |design, loads: &[usize]| -> Vec<CvssRun> { loads.iter().map(|&load| job.life(design, load)).collect() };
+    let all = [ZIPF_30, RANDOM_30, ZIPF_70, RANDOM_70];
     let mut numbers = Vec::new();
-    for (id, load) in [("zipf", "zipf-30"), ("random-30", "random-30"), ("random-70", "random-70")] {
-        let runs = [Artifact, Traditional].map(|design| life(design, load));
+    for (name, design) in [("trss", Traditional), ("autostream", AutoStream), ("cvss", Artifact)] {
+        let id = format!("zipf-30-tb-{name}{suffix}");
+        numbers.push(number(&id, [job.life(design, ZIPF_30)], |lives| lives[0].written_bytes_at_80 / TB));
+    }
+    for (id, load) in [("zipf", ZIPF_30), ("random-30", RANDOM_30), ("random-70", RANDOM_70)] {
+        let runs = [Artifact, Traditional].map(|design| job.life(design, load));
         numbers.push(number(&format!("{id}-read-artifact{suffix}"), runs, greatest_gain));
     }
-    let written = [of(Artifact, &FIO), of(Traditional, &FIO)].concat();
+    let written = [of(Artifact, &all), of(Traditional, &all)].concat();
     numbers.push(number(&format!("write-mean{suffix}"), written, |lives| {
         let of = |sample: &CapacitySample| sample.written_bytes_per_second;
         mean(pairs(lives).map(|(ours, theirs)| percent_above(mean(ours.ratios(theirs, of).into_iter()), 1.0)))
@@ -73,12 +118,12 @@ fn of_fio(below: Below) -> Vec<CapacityNumber> {
             mean(pairs(lives).map(|(ours, theirs)| percent_above(figure(ours) / figure(theirs), 1.0)))
         };
         let at_80 = |life: &CapacityRecord| life.written_bytes_at_80;
-        let both = |loads: &[&'static str]| [of(Artifact, loads), of(against, loads)].concat();
+        let both = |loads: &[usize]| [of(Artifact, loads), of(against, loads)].concat();
         let id = |name: &str| format!("{name}-over-{rival}-artifact{suffix}");
-        numbers.push(number(&id("random-30"), both(&["random-30"]), move |lives| gain(lives, at_80)));
-        numbers.push(number(&id("70"), both(&["zipf-70", "random-70"]), move |lives| gain(lives, at_80)));
-        numbers.push(number(&id("highest"), both(&FIO), move |lives| gain(lives, untouched)));
-        numbers.push(number(&format!("zipf-70-more-than-{rival}{suffix}"), both(&["zipf-70"]), |lives| {
+        numbers.push(number(&id("random-30"), both(&[RANDOM_30]), move |lives| gain(lives, at_80)));
+        numbers.push(number(&id("70"), both(&[ZIPF_70, RANDOM_70]), move |lives| gain(lives, at_80)));
+        numbers.push(number(&id("highest"), both(&all), move |lives| gain(lives, untouched)));
+        numbers.push(number(&format!("zipf-70-more-than-{rival}{suffix}"), both(&[ZIPF_70]), |lives| {
             (lives[0].written_bytes - lives[1].written_bytes) / TB
         }));
     }
@@ -101,23 +146,17 @@ fn delayed(lives: &[&CapacityRecord]) -> f64 {
     100.0 * lives[0].mean(|sample| sample.delayed)
 }
 
-/// Row 14: what can be written while the drive is fast enough.
+/// Row 14: readings of what can be written while the drive is fast enough.
 fn while_fast() -> Vec<CapacityNumber> {
+    let life = |design| Job::Artifact.life(design, ZIPF_30);
     let at = |id: &str, life| number(id, [life], |lives| lives[0].written_bytes_at_80 / TB);
-    let zipf = |design| run(design, "zipf-30");
     let mut numbers = vec![
-        at("zipf-30-tb-trss", zipf(Traditional)),
-        at("zipf-30-tb-autostream", zipf(AutoStream)),
-        at("zipf-30-tb-cvss", zipf(Artifact)),
-        at("zipf-30-tb-cvss-literal", zipf(Literal)),
-        at("zipf-30-tb-cvss-required", CvssRun { is_required: true, ..zipf(Artifact) }),
-        at("zipf-30-tb-trss-in-place", CvssRun { below: IN_PLACE, ..zipf(Traditional) }),
-        at("zipf-30-tb-autostream-in-place", CvssRun { below: IN_PLACE, ..zipf(AutoStream) }),
-        at("zipf-30-tb-cvss-in-place", CvssRun { below: IN_PLACE, ..zipf(Artifact) }),
+        at("zipf-30-tb-cvss-literal", life(Literal)),
+        at("zipf-30-tb-cvss-required", CvssRun { is_required: true, ..life(Artifact) }),
     ];
     for (name, design) in [("trss", Traditional), ("autostream", AutoStream), ("cvss", Artifact)] {
         let id = format!("zipf-30-tb-{name}-for-good");
-        numbers.push(number(&id, [run(design, "zipf-30")], |lives| fast_for_good(lives[0]) / TB));
+        numbers.push(number(&id, [life(design)], |lives| fast_for_good(lives[0]) / TB));
     }
     numbers
 }
@@ -136,7 +175,7 @@ fn untouched(life: &CapacityRecord) -> f64 {
 
 /// Row 21: retries over each life, from the error rate.
 fn errors() -> Vec<CapacityNumber> {
-    let with = |design, bits| CvssRun { ecc_bits: Some(bits), ..run(design, "zipf-30") };
+    let with = |design, bits| CvssRun { ecc_bits: Some(bits), ..Job::Artifact.life(design, ZIPF_30) };
     let ratio = |lives: &[&CapacityRecord]| lives[0].retries_mean / lives[1].retries_mean;
     vec![
         number("retries-50", [with(Traditional, 50), with(Artifact, 50)], ratio),
@@ -146,7 +185,7 @@ fn errors() -> Vec<CapacityNumber> {
 
 /// Row 22: the weights of equation 5.1.
 fn weights() -> Vec<CapacityNumber> {
-    let base = run(Literal, "zipf-30");
+    let base = Job::Artifact.life(Literal, ZIPF_30);
     let heavy = |heavy| CvssRun { heavy: Some(heavy), ..base };
     let all = [base, heavy(Heavy::Invalid), heavy(Heavy::Age), heavy(Heavy::Reads)];
     vec![

@@ -95,12 +95,23 @@ struct FioSection {
     #[serde(default)]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 10))]
     skew: f64,
+    /// Whether requests pass the page cache; writes are in place then.
+    #[serde(default)]
+    direct: bool,
+    /// Requests of a direct job under way.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1024))]
+    iodepth: u32,
     /// Data that the drive is asked to write between two timed stretches.
     #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
     every: Size,
     /// Length of a timed stretch in virtual time, in milliseconds.
     #[schemars(range(min = 1, max = 60_000))]
     run_ms: u32,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// Runs of a personality of filebench on CVFS, and random overwrites of its files between them.
@@ -166,6 +177,7 @@ impl FioSection {
         FioLoad {
             pages: pages_of(self.data.0.get()),
             skew: self.skew,
+            direct_depth: self.direct.then_some(self.iodepth),
             run: SimSpan::from_ms(self.run_ms.into()),
             every_pages: self.every.0.get() / PAGE_BYTES,
         }
@@ -212,15 +224,19 @@ impl CvssScenario {
         if let Some(name) = store.keys().find(|&name| fio.contains_key(name) || filebench.contains_key(name)) {
             return Err(wrong("store", name, "data", message()));
         }
-        let one = |kind, name, skew: f64| {
+        let of_zipf = |kind, name, skew: f64| {
             let message = || "Zipf's law is not drawn with 1; give 0.999 or 1.001".to_owned();
             if skew == 1.0 { Err(wrong(kind, name, "skew", message())) } else { Ok(()) }
         };
         for (name, section) in fio {
-            one("fio", name, section.skew)?;
+            of_zipf("fio", name, section.skew)?;
+            if section.iodepth > 1 && !section.direct {
+                let message = "buffered requests are carried out one at a time; give direct = true as well".to_owned();
+                return Err(wrong("fio", name, "iodepth", message));
+            }
         }
         for (name, section) in store {
-            one("store", name, section.skew)?;
+            of_zipf("store", name, section.skew)?;
             if section.gets + section.changes > 1.0 {
                 let message = "with gets it is more than all requests; give less".to_owned();
                 return Err(wrong("store", name, "changes", message));
