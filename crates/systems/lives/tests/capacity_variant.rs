@@ -27,7 +27,7 @@ fn config(design: Design, pages: u32, below: Below) -> FioConfig {
         },
         host: HostConfig { memory_bytes: 0, dirty_share: 0.1, request_us: 5.0 },
         below,
-        load: FioLoad { pages, skew: 0.0, run: SimSpan::from_ms(50), every_pages: 238_419 },
+        load: FioLoad { pages, skew: 0.0, direct_depth: None, run: SimSpan::from_ms(50), every_pages: 238_419 },
         seed: 1,
     }
 }
