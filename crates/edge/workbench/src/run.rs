@@ -5,7 +5,7 @@ use crate::scenarios::Source;
 use crate::{DiskFiles, WorkbenchError};
 use flashyard_report::{DesignResult, FioReport, ReportDocument, RunReport, SeededRun, over_seeds};
 use flashyard_scenario::{
-    Measured, Overrides, Resolved, Run, Scenario, ScenarioError, Task, document, plan_runs, summarize,
+    Measured, Overrides, Resolved, Run, Scenario, ScenarioError, Task, document, plan_runs, summarize, with_emission,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl RunPlan {
         let results = run_each(self.tasks.len(), threads, "designs", watch, |index, observer| {
             let (seed, (design, point, at_point)) = &self.tasks[index];
             let measured = (self.run.design)(at_point, &design.name, self.files, observer)?;
-            let measured = measured.at_point(point, self.resolved.room);
+            let measured = with_emission(at_point, self.resolved.room, measured)?.at_point(point, self.resolved.room);
             Ok(Finished::new(*seed, measured, *seed == scenario.seed))
         });
         let (finished, mut failures) = self.sorted(results);

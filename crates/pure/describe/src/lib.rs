@@ -44,7 +44,7 @@ pub mod volumes;
 mod wear;
 
 pub use aged_drive::{AgedDrive, AgedDriveError};
-pub use carbon::{CARBON, CarbonSection, carbon};
+pub use carbon::{CARBON, CarbonSection, carbon, with_emission};
 pub use drive::{DriveSection, RecordsSection, StripeSection, idle_where_aged};
 pub use error::ScenarioError;
 pub use files::{AccessRecords, Files, NoFiles};

@@ -148,6 +148,7 @@ impl Rooms {
         for other in self.iter().filter(|other| other.sections().iter().any(|section| section.is_shared)) {
             other.read(&merged).map_err(refused)?;
         }
+        crate::carbon::read(&merged).map_err(refused)?;
         scenario.own = table;
         let text = sources.annotate(&merged);
         let resolved = Resolved { scenario, room, rooms: self, text, origin: origin.to_owned(), places };

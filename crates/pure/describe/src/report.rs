@@ -1,5 +1,6 @@
 //! The report that is made of the figures of runs.
 
+use crate::carbon::lacking_emission;
 use crate::explore::{explorer, load};
 use crate::measured::Measured;
 use crate::room::Room;
@@ -68,7 +69,7 @@ pub fn summarize(
         command: String::new(),
         about: about(room, runs),
         closed_loop: runs.iter().any(|run| run.closed_loop),
-        notes: runs.iter().flat_map(doubts).collect(),
+        notes: runs.iter().flat_map(doubts).chain(lacking_emission(scenario, room, runs)).collect(),
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,

@@ -16,7 +16,7 @@ use flashyard_faults::World;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
 use flashyard_measure::Observer;
-use flashyard_report::{Declaration, LifeCourse, LifeRecord};
+use flashyard_report::{Declaration, LifeCourse, LifeRecord, Materials};
 use flashyard_served::Served;
 use toml::Table;
 
@@ -61,6 +61,18 @@ pub trait Room: Sync {
     /// Errors: a value, by its key.
     fn check(&self, _scenario: &Scenario) -> Result<(), ScenarioError> {
         Ok(())
+    }
+
+    /// Materials of the drives of `design`, where the system knows them and reports their energy.
+    ///
+    /// Errors: drives that cannot be.
+    fn materials(&self, _scenario: &Scenario, _design: &str) -> Result<Option<Materials>, ScenarioError> {
+        Ok(None)
+    }
+
+    /// Whether the system reports emission by figures of its own.
+    fn has_own_emission(&self) -> bool {
+        false
     }
 
     /// Whether a setting of `key` changes what `design` does or costs.

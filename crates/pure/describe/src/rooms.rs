@@ -1,5 +1,6 @@
 //! The table of systems, and the language of scenarios that follows from it.
 
+use crate::carbon::CARBON;
 use crate::check::{Findings, Wrong, check};
 use crate::error::ScenarioError;
 use crate::names::Unknown;
@@ -102,10 +103,10 @@ impl Rooms {
         self.fault_worlds().find(|world| world.name == name).ok_or_else(unknown)
     }
 
-    /// The sections of all systems, each once.
+    /// The sections of all systems, each once, and that of emission, which every system may have.
     pub(crate) fn sections(&self) -> Vec<&'static Section> {
         let mut found: Vec<&'static Section> = Vec::new();
-        for section in self.iter().flat_map(|room| room.sections()) {
+        for section in self.iter().flat_map(|room| room.sections().iter().copied()).chain([&CARBON]) {
             if !found.iter().any(|known| known.name == section.name) {
                 found.push(section);
             }

@@ -39,6 +39,16 @@ pub struct Shares {
     pub memory: f64,
 }
 
+/// Bytes of DRAM beside so many bytes of flash: a GB for each TB when full, and `kept` of that when shrunk.
+pub fn dram_bytes(flash_bytes: f64, compute: Compute, kept: Shares) -> f64 {
+    let whole = flash_bytes / 1024.0;
+    match compute {
+        Compute::Full => whole,
+        Compute::OpenChannel => 0.0,
+        Compute::Shrunk | Compute::ShrunkCxl => kept.memory * whole,
+    }
+}
+
 /// Price of one drive of `terabytes` in dollars, with 1 GB of DRAM for each TB when full, and `kept` of
 /// controller and DRAM when shrunk.
 pub fn bill_of_materials(prices: &Prices, terabytes: f64, compute: Compute, kept: Shares) -> f64 {
@@ -67,6 +77,13 @@ mod tests {
         other: 6.0,
         cxl_premium: 0.1,
     };
+
+    #[test]
+    fn dram_follows_flash_as_the_price_does() {
+        let of = |compute| dram_bytes(4096.0, compute, Shares { cores: 0.25, memory: 0.5 });
+        let all = [Compute::Full, Compute::OpenChannel, Compute::Shrunk, Compute::ShrunkCxl].map(of);
+        assert_eq!(all, [4.0, 0.0, 2.0, 2.0]);
+    }
 
     #[test]
     fn a_2_tb_drive_costs_what_the_closed_form_says() {

@@ -40,8 +40,8 @@ impl ReportDocument {
         resolved: &str,
         version: &str,
     ) -> Self {
-        let systems = report.designs.iter().map(|design| design.declared);
-        let Declared { metrics, parts, causes, .. } = Declared::by(std::iter::once(system).chain(systems));
+        let all = std::iter::once(system).chain(report.declarations());
+        let Declared { metrics, parts, causes, .. } = Declared::by(all);
         report.designs.iter_mut().for_each(|design| design.split_by(&causes));
         Self {
             report,

@@ -33,9 +33,11 @@ mod split;
 mod study_charts;
 mod table;
 
-pub use bom::{Compute, Prices, Shares, bill_of_materials};
+pub use bom::{Compute, Prices, Shares, bill_of_materials, dram_bytes};
 pub use capacity::{CapacityRecord, CapacitySample, capacity_table};
-pub use carbon::{CarbonFactors, Emission};
+pub use carbon::{
+    CARBON_EMBODIED, CARBON_OPERATIONAL, CARBON_PER_REQUEST, CARBON_TOTAL, CarbonFactors, Emission, Materials,
+};
 pub use charts::{Chart, ChartAxis, ChartForm, ChartPage, ChartPanel, ChartSection, ChartSeries, ChartTable};
 pub use common::{
     ENERGY, ENERGY_PER_GB, FLASH_UTILIZATION, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99,

@@ -1,8 +1,9 @@
 //! The result schema of `run --json` and `--out`, and what a system declares of its results.
 
+use crate::carbon::{CARBON_EMBODIED, CARBON_OPERATIONAL, CARBON_PER_REQUEST, CARBON_TOTAL};
 use crate::component::{ByKind, Component, MetricAbout, MetricList, Part};
 use crate::explorer::Explorer;
-use crate::figure::{Figures, Metric};
+use crate::figure::{Figures, Metric, Value};
 use crate::seeds::Seeds;
 use crate::split::{Cause, SplitRow};
 use flashyard_stats::LatencyHistogram;
@@ -173,7 +174,14 @@ impl Serialize for DesignResult {
 impl RunReport {
     /// Declarations of the systems of its runs, each thing once.
     pub(crate) fn declared(&self) -> Declared {
-        Declared::by(self.designs.iter().map(|design| design.declared))
+        Declared::by(self.declarations())
+    }
+
+    /// The declarations of its systems, and that of emission where a run has it.
+    pub(crate) fn declarations(&self) -> impl Iterator<Item = &'static Declaration> {
+        let emits = |design: &DesignResult| design.figures.get(&CARBON_TOTAL) != Value::Absent;
+        let emission = self.designs.iter().any(emits).then_some(&CARBON_DECLARATION);
+        self.designs.iter().map(|design| design.declared).chain(emission)
     }
 }
 
@@ -213,6 +221,15 @@ impl Declaration {
         all
     }
 }
+
+/// The declaration that stands beside that of a system where a scenario has factors.
+static CARBON_DECLARATION: Declaration = Declaration {
+    metrics: || vec![&CARBON_EMBODIED, &CARBON_OPERATIONAL, &CARBON_TOTAL, &CARBON_PER_REQUEST],
+    shown: &[&CARBON_TOTAL, &CARBON_PER_REQUEST, &CARBON_EMBODIED, &CARBON_OPERATIONAL],
+    parts: &[],
+    causes: &[],
+    tables: &[],
+};
 
 /// Metrics with those that are shown first.
 fn listed(component: Option<&'static str>, metrics: MetricList, shown: &[&'static Metric]) -> Vec<MetricAbout> {

@@ -37,6 +37,30 @@ fn a_missing_profile_lists_what_there_is() {
 }
 
 #[test]
+fn scenarios_of_every_system_may_have_factors_of_emission_and_mistakes_in_them_have_a_place() {
+    const MIRROR: &str = include_str!("../../../../scenarios/mirror/scenario.toml");
+    let with = |text: &str, lines: &str| format!("{}\n[carbon]\n{lines}\n", text.trim_end());
+    for text in [DEMO, MIRROR] {
+        let own = with(text, "profile = \"act\"\nyears = 3.0");
+        let resolved = resolve(&own, "own.toml", &[], &NoFiles).expect("it is good").text;
+        assert!(resolved.contains("years = 3.0") && resolved.contains("flash_g_per_gb = 16.9"), "{resolved}");
+        assert!(!resolve(text, "own.toml", &[], &NoFiles).expect("it is good").text.contains("[carbon]"));
+        let line = own.lines().count();
+        let unknown = error(&own.replace("years", "yaers"), &[]);
+        assert_eq!(
+            unknown.replace("demo.toml", "own.toml"),
+            format!("own.toml, line {line}: there is no key carbon.yaers; did you mean carbon.years?")
+        );
+        let none = error(&own.replace("years = 3.0", "years = 0"), &[]);
+        assert!(none.contains(&format!("line {line}: carbon.years is 0; give a number from 0.1")), "{none}");
+    }
+    let lacking = error(&with(DEMO, "years = 3.0"), &[]);
+    assert!(lacking.contains("carbon.flash_g_per_gb") && lacking.contains("carbon.grid_g_per_kwh"), "{lacking}");
+    let profile = error(DEMO, &["carbon.profile=atc"]);
+    assert!(profile.ends_with("carbon.profile: there is no profile \"atc\"; available: act"), "{profile}");
+}
+
+#[test]
 fn overrides_must_name_a_key_that_exists() {
     let unknown = "--set jbof.drvies=3: there is no key jbof.drvies; did you mean jbof.drives?";
     assert_eq!(error(DEMO, &["jbof.drvies=3"]), unknown);

@@ -54,6 +54,10 @@ impl Room for ParaidRoom {
         toml::from_str::<section::Sections>(merged).map(drop)
     }
 
+    fn has_own_emission(&self) -> bool {
+        true
+    }
+
     fn check(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         ParaidScenario::of(scenario)?.check()
     }

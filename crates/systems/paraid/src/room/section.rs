@@ -5,8 +5,7 @@ use crate::{
 };
 use flashyard_describe::drive::drive;
 use flashyard_describe::{
-    CARBON, CarbonSection, DriveSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown,
-    keyed,
+    CarbonSection, DriveSection, Files, Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown, keyed,
 };
 use flashyard_kernel::Rng;
 use flashyard_measure::Source;
@@ -20,7 +19,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// The sections.
-pub(super) static SECTIONS: [&Section; 3] = [&CARBON, &PARAID, &SSD];
+pub(super) static SECTIONS: [&Section; 2] = [&PARAID, &SSD];
 
 static PARAID: Section = Section::of::<ParaidSection>("paraid", &[("paraid", &[Purpose::Run])]);
 

@@ -8,7 +8,7 @@ use crate::jbof::{Design, DriveModel};
 use flashyard_describe::drive::drive;
 use flashyard_describe::{DriveSection, Places, ScenarioError, idle_where_aged, prices};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_report::{Prices, Shares, bill_of_materials};
+use flashyard_report::{Materials, Prices, Shares, bill_of_materials, dram_bytes};
 use flashyard_units::Watts;
 use toml::{Table, Value};
 
@@ -100,6 +100,18 @@ fn price(scenario: &JbofScenario, model: &DriveModel, design: Design, kept: Shar
     let raw = model.drive.nand.geometry.raw_bytes().get() as f64;
     // Binary terabytes: the 4 TB drive of the source has 2^42 bytes.
     drive_price(&list, raw / (1_u64 << 40) as f64, design, kept)
+}
+
+/// Flash and DRAM of all drives as `design` builds them: with all its resources, a drive has the DRAM of its bill of materials.
+pub(super) fn materials(scenario: &JbofScenario, design: Design) -> Result<Materials, ScenarioError> {
+    let mut all = Materials::default();
+    for OneDrive { model, .. } in drives(scenario, design)? {
+        let flash_bytes = model.drive.nand.geometry.raw_bytes().get() as f64;
+        let kept = Shares { cores: model.shrunk_cores, memory: model.shrunk_memory };
+        all.flash_bytes += flash_bytes;
+        all.dram_bytes += dram_bytes(flash_bytes, design.compute(), design.kept(kept));
+    }
+    Ok(all)
 }
 
 /// Price of one drive as `design` builds it.

@@ -32,6 +32,7 @@ use flashyard_describe::{
     Carried, DesignInfo, FaultWorld, Files, MadeOf, Overrides, Places, Resolved, Room, Rooms, Run, Scenario,
     ScenarioError, Section, Serve, Study, boxed, carried,
 };
+use flashyard_report::Materials;
 use flashyard_units::Named;
 use toml::Table;
 
@@ -87,6 +88,11 @@ impl Room for Xbof {
 
     fn read(&self, merged: &str) -> Result<(), toml::de::Error> {
         toml::from_str::<section::Sections>(merged).map(drop)
+    }
+
+    fn materials(&self, scenario: &Scenario, design: &str) -> Result<Option<Materials>, ScenarioError> {
+        let Some(design) = Design::by_name(design) else { return Ok(None) };
+        groups::materials(&JbofScenario::of(scenario)?, design).map(Some)
     }
 
     fn concerns(&self, key: &str, design: &str) -> bool {
@@ -177,6 +183,19 @@ mod tests {
         for design in Xbof.designs() {
             assert_eq!(live(&of(LIVE, &design.name), &NoFiles, None).is_ok(), design.serves, "{}", design.name);
             assert_eq!(JbofWorld::new(&of(faults, &design.name)).is_ok(), design.breaks, "{}", design.name);
+        }
+    }
+
+    #[test]
+    fn drives_are_made_of_all_their_flash_and_of_the_memory_that_each_keeps() {
+        const MIXED: &str = include_str!("../../../../../scenarios/mixed/scenario.toml");
+        const TB: f64 = (1_u64 << 42) as f64 / 4.0;
+        // Three drives of 4 TB; one group keeps half of its memory, and the others all of it.
+        let halved = MIXED.replace("drive.cores = 2 ", "shrunk_memory = 0.5\ndrive.cores = 2 ");
+        for (design, dram_gb) in [("conv", 12.0), ("shrunk", 10.0), ("oc", 0.0)] {
+            let expected = Materials { flash_bytes: 12.0 * TB, dram_bytes: dram_gb * TB / 1024.0 };
+            let found = Xbof.materials(&of(&halved, design), design).expect("the drives are good");
+            assert_eq!(found, Some(expected), "{design}");
         }
     }
 
