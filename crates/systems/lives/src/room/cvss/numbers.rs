@@ -26,7 +26,7 @@ enum Job {
 }
 
 impl Job {
-    /// What its readings are called.
+    /// The end of its numbers' names.
     fn suffix(self) -> &'static str {
         match self {
             Self::Artifact => "",
@@ -35,27 +35,23 @@ impl Job {
         }
     }
 
-    /// A life under a load of [`FIO`].
-    fn life(self, design: Design, load: usize) -> CvssRun {
+    /// A life under a load.
+    fn life(self, design: Design, [direct, buffered]: FioLoad) -> CvssRun {
         match self {
-            Self::Artifact => run(design, FIO[load].0),
-            Self::Defaults => run(design, FIO[load].1),
-            Self::InPlace => CvssRun { below: IN_PLACE, ..run(design, FIO[load].1) },
+            Self::Artifact => run(design, direct),
+            Self::Defaults => run(design, buffered),
+            Self::InPlace => CvssRun { below: IN_PLACE, ..run(design, buffered) },
         }
     }
 }
 
-/// Loads of fio, direct and buffered.
-const FIO: [(&str, &str); 4] = [
-    ("zipf-30-direct", "zipf-30"),
-    ("random-30-direct", "random-30"),
-    ("zipf-70-direct", "zipf-70"),
-    ("random-70-direct", "random-70"),
-];
-const ZIPF_30: usize = 0;
-const RANDOM_30: usize = 1;
-const ZIPF_70: usize = 2;
-const RANDOM_70: usize = 3;
+/// A load of fio: its name where the job is direct, and where it is buffered.
+type FioLoad = [&'static str; 2];
+
+const ZIPF_30: FioLoad = ["zipf-30-direct", "zipf-30"];
+const RANDOM_30: FioLoad = ["random-30-direct", "random-30"];
+const ZIPF_70: FioLoad = ["zipf-70-direct", "zipf-70"];
+const RANDOM_70: FioLoad = ["random-70-direct", "random-70"];
 
 pub(super) fn numbers() -> Vec<CapacityNumber> {
     let mut numbers = vec![
@@ -97,7 +93,7 @@ fn at_equal_writes() -> Vec<CapacityNumber> {
 fn of_fio(job: Job) -> Vec<CapacityNumber> {
     let suffix = job.suffix();
     let of =
-        move |design, loads: &[usize]| -> Vec<CvssRun> { loads.iter().map(|&load| job.life(design, load)).collect() };
+        move |design, loads: &[FioLoad]| -> Vec<CvssRun> { loads.iter().map(|&load| job.life(design, load)).collect() };
     let all = [ZIPF_30, RANDOM_30, ZIPF_70, RANDOM_70];
     let mut numbers = Vec::new();
     for (name, design) in [("trss", Traditional), ("autostream", AutoStream), ("cvss", Artifact)] {
@@ -118,7 +114,7 @@ fn of_fio(job: Job) -> Vec<CapacityNumber> {
             mean(pairs(lives).map(|(ours, theirs)| percent_above(figure(ours) / figure(theirs), 1.0)))
         };
         let at_80 = |life: &CapacityRecord| life.written_bytes_at_80;
-        let both = |loads: &[usize]| [of(Artifact, loads), of(against, loads)].concat();
+        let both = |loads: &[FioLoad]| [of(Artifact, loads), of(against, loads)].concat();
         let id = |name: &str| format!("{name}-over-{rival}-artifact{suffix}");
         numbers.push(number(&id("random-30"), both(&[RANDOM_30]), move |lives| gain(lives, at_80)));
         numbers.push(number(&id("70"), both(&[ZIPF_70, RANDOM_70]), move |lives| gain(lives, at_80)));
