@@ -23,6 +23,7 @@ mod log;
 mod log_path;
 mod member;
 mod moves;
+pub mod parity;
 mod places;
 mod reads;
 pub mod room;
