@@ -17,6 +17,7 @@
 mod base;
 mod config;
 mod exchange;
+pub mod fleet;
 mod fusion;
 mod latin;
 mod log;

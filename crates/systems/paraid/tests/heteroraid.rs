@@ -12,12 +12,14 @@ mod drawing;
 
 use drawing::{Line, lines};
 use flashyard_describe::{NoFiles, Room, Rooms};
+use flashyard_paraid::fleet::room::FleetRoom;
 use flashyard_paraid::parity::room::ParityRoom;
 use serde_json::Value;
 use std::fmt::Write;
 
-static LANGUAGE: Rooms = Rooms::new(&[&ParityRoom]);
+static LANGUAGE: Rooms = Rooms::new(&[&ParityRoom, &FleetRoom]);
 const PARITY: &str = include_str!("../../../../scenarios/parity-exchange/scenario.toml");
+const FLEET: &str = include_str!("../../../../scenarios/ageing-fleet/scenario.toml");
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/heteroraid.md");
 const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/images");
 
@@ -104,4 +106,65 @@ fn the_exchange_of_parity_is_that_of_today() {
         &[("Whole stripes, GB/s by drives", full_lines), ("Partial writes, GB/s by drives", partial_lines)],
     );
     hold(&[("parity-full", full), ("parity-partial", partial)], &[("parity-exchange.svg", picture)]);
+}
+
+/// Seeds of the fleet. [A] three fleets of 240 places
+const SEEDS: [u32; 3] = [1, 2, 3];
+
+/// Budgets of flags in percent.
+const BUDGETS: [f64; 6] = [0.5, 1.0, 2.0, 5.0, 10.0, 20.0];
+
+fn aged(design: &str, seed: u32, settings: &[String]) -> Value {
+    let mut all = vec![format!("seed={seed}")];
+    all.extend_from_slice(settings);
+    run(&FleetRoom, FLEET, design, &all)
+}
+
+/// Means of figures over seeds.
+fn means(design: &str, settings: &[String], keys: &[&str]) -> Vec<f64> {
+    let runs: Vec<Value> = SEEDS.iter().map(|&seed| aged(design, seed, settings)).collect();
+    keys.iter().map(|key| runs.iter().map(|run| of(run, key)).sum::<f64>() / runs.len() as f64).collect()
+}
+
+const PREDICTORS: [&str; 3] = ["last", "smoothed", "learned"];
+
+#[test]
+fn the_ageing_fleet_is_that_of_today() {
+    let mut text = "| predictor | mean error of the mean, us | median | mean error of p99, us | median | AUC | failures flagged | of wear | flags before a failure |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n".to_owned();
+    let mut drawn = [Vec::new(), Vec::new()];
+    for design in PREDICTORS {
+        let keys = ["error.mean_us", "error.mean_share", "error.p99_us", "error.p99_share", "failure.auc"];
+        let rates = ["failure.recall", "failure.recall_of_wear", "failure.precision"];
+        let figures = means(design, &[], &[&keys[..], &rates[..]].concat());
+        writeln!(
+            text,
+            "| `{design}` | {:.1} | {:.1} % | {:.0} | {:.1} % | {:.3} | {:.0} % | {:.0} % | {:.0} % |",
+            figures[0],
+            figures[1] * 100.0,
+            figures[2],
+            figures[3] * 100.0,
+            figures[4],
+            figures[5] * 100.0,
+            figures[6] * 100.0,
+            figures[7] * 100.0,
+        )
+        .expect("a string takes all");
+        let mut lines = [Vec::new(), Vec::new()];
+        for budget in BUDGETS {
+            let settings = [format!("fleet.budget={}", budget / 100.0)];
+            let figures = means(design, &settings, &["failure.recall_of_wear", "failure.precision"]);
+            for (line, figure) in lines.iter_mut().zip(figures) {
+                line.push((budget, figure * 100.0));
+            }
+        }
+        for (drawn, points) in drawn.iter_mut().zip(lines) {
+            drawn.push(Line { name: design, points });
+        }
+    }
+    let [recall, precision] = drawn;
+    let picture = lines(
+        "Worn drives that were flagged in the three months before, and flags that came true, by the share of months that may be flagged",
+        &[("Worn drives flagged, %, by budget, %", recall), ("Flags that came true, %, by budget, %", precision)],
+    );
+    hold(&[("fleet", text)], &[("ageing-fleet.svg", picture)]);
 }
