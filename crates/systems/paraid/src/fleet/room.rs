@@ -148,7 +148,7 @@ struct DriveSection {
 /// The fleet of a scenario.
 ///
 /// Errors: a section that is not there.
-fn config(scenario: &Scenario) -> Result<FleetConfig, ScenarioError> {
+pub fn config(scenario: &Scenario) -> Result<FleetConfig, ScenarioError> {
     let Sections { fleet } = scenario.own()?;
     let (load, drive) = (fleet.load, fleet.drive);
     Ok(FleetConfig {
