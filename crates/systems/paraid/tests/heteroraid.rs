@@ -3,7 +3,7 @@
 //! The page is held against runs of today. `FLASHYARD_WRITE_TABLES=1` writes it again, with its pictures:
 //!
 //! ```text
-//! FLASHYARD_WRITE_TABLES=1 cargo test -p flashyard-paraid --test heteroraid -- --include-ignored
+//! FLASHYARD_WRITE_TABLES=1 cargo test -p flashyard-paraid --test heteroraid -- --include-ignored --test-threads 1
 //! ```
 
 #![expect(clippy::disallowed_methods, reason = "a test reads and writes the page that it holds; no model sees it")]
@@ -13,12 +13,11 @@ mod drawing;
 use drawing::{Line, lines};
 use flashyard_describe::{NoFiles, Room, Rooms};
 use flashyard_paraid::fleet::room::{FleetRoom, config};
-use flashyard_paraid::fleet::{Cause, FleetConfig, FleetLife, Predictor, judge, live, train};
+use flashyard_paraid::fleet::{Cause, FleetConfig, FleetLife, Placement, Predictor, judge, live, train};
 use flashyard_paraid::parity::room::ParityRoom;
 use flashyard_units::Named;
 use serde_json::Value;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 
 static LANGUAGE: Rooms = Rooms::new(&[&ParityRoom, &FleetRoom]);
 const PARITY: &str = include_str!("../../../../scenarios/parity-exchange/scenario.toml");
@@ -42,9 +41,6 @@ fn of(result: &Value, key: &str) -> f64 {
 
 /// Tables and pictures as they are today: the page must have the former between its marks, and the latter beside it.
 fn hold(tables: &[(&str, String)], pictures: &[(&str, String)]) {
-    // Tests of this file write the page in turn.
-    static PAGE_IS_BUSY: Mutex<()> = Mutex::new(());
-    let _turn = PAGE_IS_BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let is_writing = std::env::var_os("FLASHYARD_WRITE_TABLES").is_some();
     let old = std::fs::read_to_string(PAGE).expect("the page is there");
     let mut page = old.clone();
@@ -218,7 +214,7 @@ fn the_varied_fleets_are_those_of_today() {
 #[test]
 fn a_small_fleet_runs_as_a_scenario() {
     let small = ["fleet.arrays=4", "fleet.drives=3", "fleet.months=40"].map(str::to_owned);
-    for placement in ["even", "predicted"] {
+    for placement in ["even", "both"] {
         let mut settings = small.to_vec();
         settings.push(format!("fleet.placement=\"{placement}\""));
         for predictor in Predictor::ALL {
@@ -226,4 +222,40 @@ fn a_small_fleet_runs_as_a_scenario() {
             assert!(of(&result, "predicted_months") > 100.0 && of(&result, "arrays.mean_us") > 60.0, "{result}");
         }
     }
+}
+
+/// Placements by the predictor that they follow.
+const PLACED: [(&str, Placement, Predictor); 8] = [
+    ("even", Placement::Even, Predictor::Last),
+    ("reads, as measured last", Placement::Reads, Predictor::Last),
+    ("reads, as learned", Placement::Reads, Predictor::Learned),
+    ("writes, by erases", Placement::Writes, Predictor::Last),
+    ("writes, by erases and used spare", Placement::Writes, Predictor::Smoothed),
+    ("writes, as learned", Placement::Writes, Predictor::Learned),
+    ("both, as measured", Placement::Both, Predictor::Last),
+    ("both, as learned", Placement::Both, Predictor::Learned),
+];
+
+#[test]
+#[ignore = "half a minute: make test-long"]
+fn placement_by_prediction_is_that_of_today() {
+    let fleets = aged(&SEEDS, &[]);
+    let mut table = "| placement | mean read, us | slowest drive of the array, us | drives worn out | months with two ends in an array |\n|---|--:|--:|--:|--:|\n".to_owned();
+    for (name, placement, predictor) in PLACED {
+        let (mut latency, mut worn, mut coincidences) = ([0.0; 2], 0, 0);
+        for (config, even) in &fleets {
+            let model = train(predictor, config, even);
+            let config = FleetConfig { placement, ..*config };
+            let placed = live(&config, Some(&model), &mut |_| true).expect("it lives");
+            for (which, sum) in latency.iter_mut().enumerate() {
+                *sum += placed.arrays.iter().map(|month| month[which]).sum::<f64>() / placed.arrays.len() as f64;
+            }
+            let lives = placed.drives.iter().filter(|life| life.array % 2 == 1);
+            worn += lives.filter(|life| life.end == Some(Cause::Wear)).count();
+            coincidences += placed.coincidences;
+        }
+        let [mean, slowest] = latency.map(|sum| sum / fleets.len() as f64);
+        writeln!(table, "| {name} | {mean:.0} | {slowest:.0} | {worn} | {coincidences} |").expect("a string takes all");
+    }
+    hold(&[("fleet-placed", table)], &[]);
 }

@@ -45,18 +45,31 @@ impl Predictor {
 pub enum Placement {
     /// Each the same.
     Even,
-    /// Reads by predicted speed, writes by predicted remaining lifetime.
-    Predicted,
+    /// Reads by predicted speed.
+    Reads,
+    /// Writes by predicted remaining lifetime.
+    Writes,
+    /// Both.
+    Both,
 }
 
 impl Named for Placement {
-    const ALL: &'static [Self] = &[Self::Even, Self::Predicted];
+    const ALL: &'static [Self] = &[Self::Even, Self::Reads, Self::Writes, Self::Both];
 
     fn name(self) -> &'static str {
         match self {
             Self::Even => "even",
-            Self::Predicted => "predicted",
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Both => "both",
         }
+    }
+}
+
+impl Placement {
+    /// Whether reads, and whether writes, are placed by prediction.
+    pub(super) const fn predicted(self) -> [bool; 2] {
+        [matches!(self, Self::Reads | Self::Both), matches!(self, Self::Writes | Self::Both)]
     }
 }
 

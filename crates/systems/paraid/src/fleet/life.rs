@@ -1,6 +1,6 @@
 //! The months of a fleet.
 
-use super::config::{FleetConfig, FleetError, Placement};
+use super::config::{FleetConfig, FleetError};
 use super::drive::{AgeingDrive, Cause, Load, Reading};
 use super::predict::Model;
 use super::sampled::normal;
@@ -31,6 +31,8 @@ pub struct FleetLife {
     pub drives: Vec<DriveLife>,
     /// Mean latency of reads of each month of each array that is judged, and of its slowest drive, in microseconds, weighted by reads.
     pub arrays: Vec<[f64; 2]>,
+    /// Months in which two or more drives of a judged array ended.
+    pub coincidences: u64,
 }
 
 /// An array's place: the drive that is there now.
@@ -94,6 +96,7 @@ fn live_array(
         let load = config.writes_per_day * base * libm::exp(config.spread[2] * deviation);
         let parts = parts(config, model.filter(|_| is_judged(array)), &places);
         let (mut sum, mut slowest, mut reads) = (0.0, 0.0_f64, 0.0);
+        let mut ended_now = 0;
         for (at, [read_part, write_part]) in places.iter_mut().zip(parts) {
             let asked = load * at.heat;
             let pages = config.die_pages / 86_400.0;
@@ -110,6 +113,7 @@ fn live_array(
                 }
                 Err(cause) => {
                     at.deaths += 1;
+                    ended_now += 1;
                     at.drive = new_drive(config, array, at.life.place, at.deaths)?;
                     let next = life(at.life.place, month + 1);
                     let ended = std::mem::replace(&mut at.life, next);
@@ -117,6 +121,7 @@ fn live_array(
                 }
             }
         }
+        fleet.coincidences += u64::from(is_judged(array) && ended_now > 1);
         if is_judged(array) && reads > 0.0 {
             fleet.arrays.push([sum / reads, slowest]);
         }
@@ -129,7 +134,7 @@ fn live_array(
 /// Parts of reads and writes for each drive, 1 in the mean.
 fn parts(config: &FleetConfig, model: Option<&Model>, places: &[Place]) -> Vec<[f64; 2]> {
     let even = vec![[1.0; 2]; places.len()];
-    let Some(model) = model.filter(|_| config.placement == Placement::Predicted) else { return even };
+    let Some(model) = model else { return even };
     let wished: Vec<[f64; 2]> = places
         .iter()
         .map(|place| match place.life.readings.as_slice() {
@@ -138,7 +143,8 @@ fn parts(config: &FleetConfig, model: Option<&Model>, places: &[Place]) -> Vec<[
         })
         .collect();
     let mut parts = even;
-    for kind in 0..2 {
+    let placed = config.placement.predicted();
+    for kind in (0..2).filter(|&kind| placed[kind]) {
         let known: Vec<f64> = wished.iter().map(|wish| wish[kind]).filter(|wish| wish.is_finite()).collect();
         let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
         for (part, wish) in parts.iter_mut().zip(&wished) {

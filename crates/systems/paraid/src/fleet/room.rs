@@ -43,7 +43,7 @@ struct FleetSection {
     /// Months of the run.
     #[schemars(range(min = 2, max = 240))]
     months: u32,
-    /// Which drive takes which part of its array's load: `even`, or `predicted` by speed and remaining lifetime.
+    /// Which drive takes which part of its array's load: `even`, or by prediction: `reads` by speed, `writes` by remaining lifetime, `both`.
     placement: PlacementName,
     /// Months ahead within which a failure counts as predicted.
     #[schemars(range(min = 1, max = 24))]
@@ -69,8 +69,12 @@ struct FleetSection {
 enum PlacementName {
     /// Each drive the same.
     Even,
-    /// By predicted speed and remaining lifetime.
-    Predicted,
+    /// Reads by predicted speed.
+    Reads,
+    /// Writes by predicted remaining lifetime.
+    Writes,
+    /// Reads and writes.
+    Both,
 }
 
 /// The load of arrays.
@@ -179,7 +183,9 @@ pub fn config(scenario: &Scenario) -> Result<FleetConfig, ScenarioError> {
         budget: fleet.budget,
         placement: match fleet.placement {
             PlacementName::Even => Placement::Even,
-            PlacementName::Predicted => Placement::Predicted,
+            PlacementName::Reads => Placement::Reads,
+            PlacementName::Writes => Placement::Writes,
+            PlacementName::Both => Placement::Both,
         },
         seed: scenario.seed,
     })
@@ -303,6 +309,12 @@ static SLOWEST: Metric = latency_of(
     "mean latency of the slowest drive of a judged array, over months",
     "slowest\nus",
 );
+static COINCIDENCES: Metric = Metric::count(
+    "failures.coinciding",
+    "Coinciding ends",
+    "months in which two or more drives of a judged array ended",
+)
+.better(Better::Less);
 static AMPLIFICATION: Metric =
     Metric::number("write_amplification", "Write amplification", Unit::Ratio, "mean over months of drives")
         .better(Better::Less);
@@ -384,6 +396,7 @@ static ROWS: &[Row] = &[
     (&P99_SHARE, |run| run.judged.error_share[1].into()),
     (&WORN, |run| run.judged.failures[0].into()),
     (&OTHERS, |run| run.judged.failures[1].into()),
+    (&COINCIDENCES, |run| run.fleet.coincidences.into()),
     (&AUC, |run| run.judged.auc.into()),
     (&RECALL, |run| run.judged.recall.into()),
     (&RECALL_OF_WEAR, |run| run.judged.recall_of_wear.into()),
@@ -416,7 +429,7 @@ fn run(
     let unknown = || ScenarioError::value("designs", Unknown::new("design", name, Predictor::names()).to_string());
     let predictor = Predictor::by_name(name).ok_or_else(unknown)?;
     let config = config(scenario)?;
-    let is_placed = config.placement == Placement::Predicted;
+    let is_placed = config.placement != Placement::Even;
     let part = if is_placed { 0.5 } else { 1.0 };
     let mut fleet = live(&config, None, &mut |share| observer(share * part)).map_err(of_fleet)?;
     let model = train(predictor, &config, &fleet);

@@ -111,7 +111,7 @@ fn predictors_learn_from_some_arrays_alone() {
 
 #[test]
 fn placement_keeps_the_load_of_an_array() {
-    let config = FleetConfig { placement: Placement::Predicted, other_failures: 0.0, months: 12, ..config() };
+    let config = FleetConfig { placement: Placement::Both, other_failures: 0.0, months: 12, ..config() };
     let even = live(&config, None, &mut |_| true).expect("it lives");
     let model = train(Predictor::Last, &config, &even);
     let placed = live(&config, Some(&model), &mut |_| true).expect("it lives");

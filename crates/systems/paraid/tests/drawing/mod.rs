@@ -26,6 +26,12 @@ pub(crate) fn lines(title: &str, panels: &[(&str, Vec<Line>)]) -> String {
     text + "</svg>\n"
 }
 
+/// The distance of marks: 1, 2 or 5 times a power of ten, of which at most six fit.
+fn step(most: f64) -> f64 {
+    let power = 10_f64.powf((most / 6.0).log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|step| step * power).into_iter().find(|step| most / step <= 6.0).unwrap_or(most)
+}
+
 fn panel(left: f64, title: &str, lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let x_least = points().map(|point| point.0).fold(f64::MAX, f64::min);
@@ -34,9 +40,10 @@ fn panel(left: f64, title: &str, lines: &[Line]) -> String {
     let at_x = |x: f64| left + 50.0 + (x - x_least) / (x_most - x_least).max(1e-12) * (WIDTH - 70.0);
     let at_y = |y: f64| 40.0 + HEIGHT - y / y_most * HEIGHT;
     let mut text = format!("<text x=\"{:.0}\" y=\"22\" font-weight=\"bold\">{title}</text>\n", left + 10.0);
-    for part in 0..=4 {
-        let mark = y_most * f64::from(part) / 4.0;
-        let label = if y_most >= 10.0 { format!("{mark:.0}") } else { format!("{mark:.2}") };
+    let step = step(y_most);
+    for part in (0..).take_while(|&part| step * f64::from(part) <= y_most) {
+        let mark = step * f64::from(part);
+        let label = if step >= 1.0 { format!("{mark:.0}") } else { format!("{mark}") };
         writeln!(
             text,
             "<path d=\"M{:.0} {y:.1}H{:.0}\" stroke=\"#ddd\"/><text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
@@ -49,8 +56,14 @@ fn panel(left: f64, title: &str, lines: &[Line]) -> String {
         .expect("a string takes all");
     }
     for x in [x_least, (x_least + x_most) / 2.0, x_most] {
-        writeln!(text, "<text x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{x:.0}</text>", at_x(x), HEIGHT + 58.0)
-            .expect("a string takes all");
+        writeln!(
+            text,
+            "<text x=\"{:.1}\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
+            at_x(x),
+            HEIGHT + 58.0,
+            (x * 10.0).round() / 10.0
+        )
+        .expect("a string takes all");
     }
     for (number, line) in lines.iter().enumerate() {
         let colour = COLOURS[number % COLOURS.len()];
