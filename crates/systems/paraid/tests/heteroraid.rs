@@ -129,7 +129,7 @@ fn aged(seeds: &[u32], settings: &[&str]) -> Vec<(FleetConfig, FleetLife)> {
     seeds.iter().map(lived).collect()
 }
 
-/// What a predictor is judged to be, in the mean over fleets.
+/// Figures of a predictor, in the mean over fleets.
 fn judged(fleets: &[(FleetConfig, FleetLife)], predictor: Predictor, budget: f64) -> [f64; 8] {
     let mut sums = [0.0; 8];
     for (config, fleet) in fleets {

@@ -101,7 +101,7 @@ pub struct FleetConfig {
     pub reads_per_write: f64,
     /// Standard deviation of the logarithm of the load: by array, by drive, by month.
     pub spread: [f64; 3],
-    /// What a month's load keeps of the deviation of the month before.
+    /// Part of a month's deviation that the load keeps in the next one.
     pub persistence: f64,
     /// Erases that a superblock of mean quality is made for.
     pub endurance: u32,

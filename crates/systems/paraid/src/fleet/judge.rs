@@ -2,8 +2,8 @@
 
 use super::config::FleetConfig;
 use super::drive::Cause;
-use super::life::{FleetLife, is_judged};
 use super::predict::{Model, fails_within};
+use super::record::{FleetLife, is_judged};
 
 /// How good a predictor was, over the arrays that it did not learn from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Judged {
     pub auc: f64,
     /// Share of failures with a flag in the horizon before.
     pub recall: f64,
-    /// The same of failures by wear.
+    /// Share of failures by wear with such a flag.
     pub recall_of_wear: f64,
     /// Share of flagged months that are before a failure.
     pub precision: f64,

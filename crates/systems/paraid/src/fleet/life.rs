@@ -1,39 +1,14 @@
 //! The months of a fleet.
 
 use super::config::{FleetConfig, FleetError};
-use super::drive::{AgeingDrive, Cause, Load, Reading};
+use super::drive::{AgeingDrive, Load};
 use super::predict::Model;
+use super::record::{DriveLife, FleetLife, is_judged};
 use super::sampled::normal;
 use flashyard_kernel::Rng;
 
 /// Smallest and largest part of the load of an even placement that a drive gets. \[A\] stripes need most drives
 const PARTS: (f64, f64) = (0.5, 1.5);
-
-/// A drive from its first month to its last one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DriveLife {
-    /// Its array.
-    pub array: u32,
-    /// Its place in the array.
-    pub place: u32,
-    /// Its first month.
-    pub born: u32,
-    /// Its months, but for the one in which it ended.
-    pub readings: Vec<Reading>,
-    /// Why it ended; nothing where it goes on.
-    pub end: Option<Cause>,
-}
-
-/// All drives that a fleet had.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FleetLife {
-    /// By array, then by place, then in their order.
-    pub drives: Vec<DriveLife>,
-    /// Mean latency of reads of each month of each array that is judged, and of its slowest drive, in microseconds, weighted by reads.
-    pub arrays: Vec<[f64; 2]>,
-    /// Months in which two or more drives of a judged array ended.
-    pub coincidences: u64,
-}
 
 /// An array's place: the drive that is there now.
 struct Place {
@@ -64,11 +39,6 @@ pub fn live(
         }
     }
     Ok(fleet)
-}
-
-/// Whether an array is judged, and not learned from.
-pub(super) fn is_judged(array: u32) -> bool {
-    array % 2 == 1
 }
 
 fn new_drive(config: &FleetConfig, array: u32, place: u32, number: u32) -> Result<AgeingDrive, FleetError> {
@@ -152,7 +122,7 @@ fn parts(config: &FleetConfig, model: Option<&Model>, places: &[Place]) -> Vec<[
                 part[kind] = (wish[kind] / mean).clamp(PARTS.0, PARTS.1);
             }
         }
-        // What the array is asked for stays what it is: heat says how much of it each part stands for.
+        // The load of the array stays as it is: heat says how much of it each part stands for.
         let weighted: f64 = parts.iter().zip(places).map(|(part, place)| part[kind] * place.heat).sum();
         let whole: f64 = places.iter().map(|place| place.heat).sum();
         for part in &mut parts {

@@ -3,7 +3,7 @@
 //!
 //! What it models: years of months. Each drive has the translation layer of crate `ftl` on a small piece of flash, which is written for a
 //! part of each month and taken forward for the rest; superblocks with error rates of crate `nand`, weaker or stronger by drive and by
-//! superblock, which are retired when their reads need too many retries; a queue of commands at one die, drawn anew each month, which says what
+//! superblock, which are retired when their reads need too many retries; a queue of commands at one die, drawn again each month, which says what
 //! latencies its host sees; an end by wear, or by chance. A drive that fails is replaced by a new one.
 //!
 //! The path of a month: `life` says how much each array is asked for and the placement which drive takes which part → `drive` writes, ages,
@@ -21,6 +21,7 @@ mod judge;
 mod least_squares;
 mod life;
 mod predict;
+mod record;
 pub mod room;
 mod sampled;
 #[cfg(test)]
@@ -29,5 +30,6 @@ mod tests;
 pub use config::{FlashTimes, FleetConfig, FleetError, Placement, Predictor};
 pub use drive::{AgeingDrive, Cause, Load, Reading};
 pub use judge::{Judged, auc, judge};
-pub use life::{DriveLife, FleetLife, live};
+pub use life::live;
 pub use predict::{Model, train};
+pub use record::{DriveLife, FleetLife};

@@ -3,7 +3,7 @@
 use super::config::{FleetConfig, Predictor};
 use super::drive::{Cause, Reading};
 use super::least_squares::Linear;
-use super::life::{FleetLife, is_judged};
+use super::record::{FleetLife, is_judged};
 
 /// Weight of the last month in smoothing. \[A\] as the decay of sheet paraid §3.4
 const SMOOTHING: f64 = 0.5;
@@ -32,7 +32,7 @@ pub struct Learned {
     remaining: Option<Linear>,
 }
 
-/// What regressions see of a drive: the last month, and its difference to the one before.
+/// Figures that regressions see of a drive: the last month, and its difference to the one before.
 fn features(readings: &[Reading]) -> Vec<f64> {
     let (last, before) = last_two(readings);
     let ln = |x: f64| libm::log(x.max(1e-9));

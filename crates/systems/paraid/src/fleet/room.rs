@@ -90,10 +90,10 @@ struct LoadSection {
     /// Standard deviation of the logarithm of the load, by array.
     #[schemars(range(min = 0.0, max = 1.0))]
     by_array: f64,
-    /// The same, by drive of an array.
+    /// Standard deviation of the logarithm of the load, by drive of an array.
     #[schemars(range(min = 0.0, max = 1.0))]
     by_drive: f64,
-    /// The same, by month.
+    /// Standard deviation of the logarithm of the load, by month.
     #[schemars(range(min = 0.0, max = 1.0))]
     by_month: f64,
     /// Part of a month's deviation that stays in the next one.
@@ -111,7 +111,7 @@ struct DriveSection {
     /// Standard deviation of the logarithm of quality, by drive: a drive's erases count so many times.
     #[schemars(range(min = 0.0, max = 1.0))]
     by_drive: f64,
-    /// The same, by superblock of a drive.
+    /// Standard deviation of the logarithm of quality, by superblock of a drive.
     #[schemars(range(min = 0.0, max = 1.0))]
     by_superblock: f64,
     /// Wrong bits of 4 KiB that the code corrects without a retry.

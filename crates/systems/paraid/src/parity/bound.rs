@@ -25,7 +25,7 @@ struct Demand {
     combined_by_drives: f64,
 }
 
-/// What parts of the array allow, and which allows least. Writes under way are as many as it takes.
+/// The rate of the part that allows least, and which part it is. Writes under way are as many as it takes.
 pub fn bound(config: &ParityConfig) -> Bound {
     let demands = [(full(config), config.full_share), (partial(config), 1.0 - config.full_share)];
     let mean = |of: fn(&Demand) -> f64| demands.iter().map(|(demand, share)| share * of(demand)).sum::<f64>();

@@ -72,7 +72,7 @@ fn carried_out(
 ) -> Vec<u8> {
     let data = before.len() - parities;
     let mut nodes: Vec<Node> = before.iter().map(|&media| Node { media, ..Node::default() }).collect();
-    // What the host read, by role.
+    // Old content that the host read, by role.
     let mut fetched = vec![0_u8; before.len()];
     let mut made = vec![0_u8; parities];
     let is_full = kind == Kind::Full;
