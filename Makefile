@@ -41,6 +41,7 @@ test-long: ## the tests that take minutes each: the table of wear leveling, a hu
 	$(CARGO) test --release -p flashyard-cvfs --test crashes -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-faults --lib -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-far-memory --test combinations --test pictures -- --ignored
+	$(CARGO) test --release -p flashyard-paraid --test heteroraid -- --ignored
 
 test-spdk: ## the host of SPDK against our target, from a Python module that it takes from the package index (huge pages)
 	FLASHYARD_REQUIRE=pynvme $(CARGO) test -p flashyard-conformance --test pynvme -- --nocapture

@@ -9,6 +9,8 @@ use flashyard_far_memory::room::{CxlSsd, Expand, GinkgoRoom, MemoryRoom};
 use flashyard_gpu::room::CxlGpu;
 use flashyard_lives::room::{Cvfs, Cvss, FfSsd, WearLeveling};
 use flashyard_mirror::room::MirrorRoom;
+use flashyard_paraid::fleet::room::FleetRoom;
+use flashyard_paraid::parity::room::ParityRoom;
 use flashyard_paraid::room::ParaidRoom;
 use flashyard_server::room::{LeapIo, LocalStorage};
 use flashyard_ttflash::TtFlash;
@@ -32,6 +34,8 @@ pub static SYSTEMS: Rooms = Rooms::new(&[
     &GinkgoRoom,
     &Expand,
     &ParaidRoom,
+    &ParityRoom,
+    &FleetRoom,
 ]);
 
 #[cfg(test)]

@@ -215,6 +215,8 @@ fn context(path: &str) -> (String, Vec<&'static str>) {
         ),
         path if path.starts_with("ssd.") => (ssd(), vec![]),
         path if path.starts_with("paraid.") => (array(), vec![]),
+        path if path.starts_with("parity.") => (exchange(), vec![]),
+        path if path.starts_with("fleet.") => (fleet(), vec![]),
         path if path.starts_with("mirror.") => (MIRROR.to_owned(), vec![]),
         path if path.starts_with("cvss.") => (CVSS.to_owned(), vec![]),
         path if path.starts_with("life.") => (SMALL.to_owned(), vec!["drive.coalesce_writes=true"]),
@@ -228,6 +230,25 @@ fn context(path: &str) -> (String, Vec<&'static str>) {
 fn array() -> String {
     let text = include_str!("../../../../scenarios/paraid/scenario.toml");
     text.replace("\"2 s\"", "\"1 ms\"").replace("name = \"paraid\"", "name = \"walk\"")
+}
+
+/// Parity of remote drives by the host and from peer to peer, for a moment.
+fn exchange() -> String {
+    let text = include_str!("../../../../scenarios/parity-exchange/scenario.toml");
+    let text = text.replace("\"200 ms\"", "\"1 ms\"").replace("\"50 ms\"", "\"1 ms\"");
+    text.replace("name = \"parity-exchange\"\n", "name = \"walk\"\n").replace("\"star\", \"chain\", ", "")
+}
+
+/// Two arrays of two drives that age for three months.
+fn fleet() -> String {
+    let text = include_str!("../../../../scenarios/ageing-fleet/scenario.toml");
+    let small = [("arrays = 30", "arrays = 2"), ("drives = 8", "drives = 2"), ("months = 60", "months = 3")];
+    let few = [
+        ("commands = 2000", "commands = 100"),
+        ("\"smoothed\", ", ""),
+        ("name = \"ageing-fleet\"\n", "name = \"walk\"\n"),
+    ];
+    small.iter().chain(&few).fold(text.to_owned(), |text, (of, to)| text.replacen(of, to, 1))
 }
 
 /// An array of SSDs, for a moment.

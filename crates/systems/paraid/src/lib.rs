@@ -17,12 +17,14 @@
 mod base;
 mod config;
 mod exchange;
+pub mod fleet;
 mod fusion;
 mod latin;
 mod log;
 mod log_path;
 mod member;
 mod moves;
+pub mod parity;
 mod places;
 mod reads;
 pub mod room;
