@@ -10,7 +10,7 @@ FUZZ_SECONDS ?= 3600
 TRACE ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
+.PHONY: help demo quick dist test-dist test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -20,6 +20,12 @@ demo: ## run the seven designs on generated workloads, or on TRACE=FILE
 
 quick: ## build the program quickly after a change, as target/quick/flashyard: as optimized as a release, but each crate for itself
 	$(CARGO) build --profile quick -p flashyard-cli --bin flashyard
+
+dist: ## pack the program as one static file with completions and manual pages, in target/dist (some minutes; the static C library)
+	packaging/pack.sh target/dist
+
+test-dist: ## run what `make dist` made where there is nothing else but devices, neither a C library nor a shell (half a minute)
+	packaging/try.sh target/dist
 
 test: ## every test, the demo, the reproduction against its golden table, the commands of the pages and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget

@@ -7,7 +7,7 @@ use flashyard_nbd::{Closed, Export, Kind, Output, Session};
 use libfuzzer_sys::fuzz_target;
 
 fn exports() -> Vec<Export> {
-    let export = |name: &str, blocks: u64| Export { name: name.into(), size_bytes: blocks * 4096, block_bytes: 4096, is_away: false };
+    let export = |name: &str, blocks: u64| Export { name: name.into(), size_bytes: blocks * 4096, block_bytes: 4096, is_away: false, has_map: name == "b" };
     vec![export("a", 256), export("b", 16)]
 }
 
@@ -37,6 +37,10 @@ fuzz_target!(|input: &[u8]| {
     let bytes = match choice & 3 {
         0 => bytes.to_vec(),
         1 => [&[0, 0, 0, 3][..], bytes].concat(),
+        2 => {
+            let select = b"IHAVEOPT\0\0\0\x0a\0\0\0\x1c\0\0\0\x01b\0\0\0\x01\0\0\0\x0fbase:allocation";
+            [&[0, 0, 0, 3][..], b"IHAVEOPT\0\0\0\x08\0\0\0\0", select, b"IHAVEOPT\0\0\0\x01\0\0\0\x01b", bytes].concat()
+        }
         _ => [&[0, 0, 0, 3][..], b"IHAVEOPT\0\0\0\x01\0\0\0\x01b", bytes].concat(),
     };
     let whole = hear(std::iter::once(&bytes[..]));

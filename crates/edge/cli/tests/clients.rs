@@ -1,6 +1,7 @@
 //! Other people's programs against `flashyard serve`, on a Unix socket.
 
 use flashyard_conformance::has_program;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,10 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    fn start_with(more: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("there is room");
         let socket = directory.path().join("nbd");
         let scenario = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../scenarios/live/scenario.toml");
@@ -32,7 +37,8 @@ impl Server {
                 "--nbd",
             ])
             .arg(format!("unix:{}", socket.display()))
-            .stdout(Stdio::null())
+            .args(more)
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .expect("the program was built");
@@ -43,12 +49,23 @@ impl Server {
         }
         Self { child, nbd: format!("nbd+unix:///drive-0?socket={}", socket.display()), _directory: directory }
     }
+
+    /// Ends the server in order, and returns its report.
+    fn end(&mut self) -> String {
+        let sent = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().expect("kill is there");
+        assert!(sent.success() && self.child.wait().expect("it ends").success());
+        let mut report = String::new();
+        let said = self.child.stdout.as_mut().expect("it was asked for");
+        said.read_to_string(&mut report).expect("the report is text");
+        report
+    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it was killed");
+        // Ended already is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -109,4 +126,65 @@ fn tools_of_qemu_and_libnbd_copy_compare_and_discard() {
         assert!(!said.contains("Pattern verification failed"), "{said}");
     }
     client("qemu-img", &["bench", "-f", "raw", "-c", "2000", "-d", "16", "-s", "4096", "-t", "none", &server.nbd]);
+}
+
+#[test]
+fn tools_see_the_map_of_a_drive_and_move_what_is_there() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let place = |name: &str| directory.path().join(name).to_str().expect("a name in Unicode").to_owned();
+    let journal = place("journal");
+    let mut server = Server::start_with(&["--journal", &journal]);
+    let uri = server.nbd.clone();
+    let commands = ["write -P 0x5a 16M 1M", "discard 16512k 128k", "write -P 0x77 64M 64k", "flush"];
+    let arguments: Vec<&str> = commands.iter().flat_map(|command| ["-c", command]).collect();
+    if client("qemu-io", &[&["-f", "raw"], &arguments[..], &[&uri]].concat()).is_none() {
+        return;
+    }
+    const MIB: u64 = 1 << 20;
+    let hole = 16 * MIB + (128 << 10);
+    let data = [(16 * MIB, 128 << 10), (hole + (128 << 10), MIB - (256 << 10)), (64 * MIB, 64 << 10)];
+    if let Some(said) = client("nbdinfo", &["--map", &uri]) {
+        let rows: Vec<Vec<&str>> = said.lines().map(|line| line.split_whitespace().collect()).collect();
+        let number = |text: &str| text.parse::<u64>().expect("a number");
+        let found: Vec<_> =
+            rows.iter().filter(|row| row[2] == "0").map(|row| (number(row[0]), number(row[1]))).collect();
+        assert_eq!(found, data, "{said}");
+        assert!(rows.iter().all(|row| ["0", "3"].contains(&row[2])), "{said}");
+    }
+    if let Some(said) = client("qemu-img", &["map", "--output=json", "-f", "raw", &uri]) {
+        let full = said.lines().filter(|line| line.contains("\"data\": true")).count();
+        assert_eq!(full, data.len(), "{said}");
+        assert!(said.contains(&format!("\"start\": {}, \"length\": {}", data[1].0, data[1].1)), "{said}");
+    }
+    let (copied, converted) = (place("copied"), place("converted"));
+    let mut copies = 0;
+    if client("nbdcopy", &["--request-size=65536", &uri, &copied]).is_some() {
+        copies += 1;
+        let found = std::fs::read(&copied).expect("it was copied");
+        let byte = |at: u64| found[at as usize];
+        let ends =
+            data.map(|(first, bytes)| [byte(first - 1), byte(first), byte(first + bytes - 1), byte(first + bytes)]);
+        assert_eq!(ends, [[0, 0x5a, 0x5a, 0], [0, 0x5a, 0x5a, 0], [0, 0x77, 0x77, 0]]);
+    }
+    if client("qemu-img", &["convert", "-f", "raw", "-O", "raw", &uri, &converted]).is_some() {
+        copies += 1;
+        client("qemu-img", &["compare", "-f", "raw", "-F", "raw", &converted, &uri]);
+        copies += 1;
+    }
+    let report = server.end();
+    let words = report.lines().find(|line| line.starts_with("answered")).expect("a line of requests");
+    let read_mib: f64 = words.split(['(', ' ']).nth(4).and_then(|word| word.parse().ok()).expect("MiB that were read");
+    let there_mib = data.iter().map(|(_, bytes)| bytes).sum::<u64>() as f64 / MIB as f64;
+    assert!(
+        copies > 0 && read_mib <= f64::from(copies) * there_mib + 0.5,
+        "{copies} copies of {there_mib} MiB: {report}"
+    );
+
+    // Queries of the map are in no journal, and need not be.
+    let digest = |said: &str| said.lines().find(|line| line.starts_with("digest")).map(str::to_owned);
+    let repeated =
+        Command::new(env!("CARGO_BIN_EXE_flashyard")).args(["replay", &journal]).output().expect("it starts");
+    let repeated = String::from_utf8_lossy(&repeated.stdout).into_owned();
+    assert_eq!(digest(&repeated), digest(&report), "{report}{repeated}");
+    assert!(digest(&report).is_some());
 }

@@ -26,7 +26,7 @@
 //! each of its requests under way, and let the client in again once [`Answered`] has come for all of them.
 
 use crate::budget::{Budget, Limits};
-use crate::media::{Data, Life, Media};
+use crate::media::{Data, Life, Media, reads_as_zeros};
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
@@ -57,6 +57,17 @@ impl<'a> Drives<'a> {
     pub(crate) fn of(world: &'a dyn Served, media: &'a Media) -> Self {
         Self(Some((world, media)))
     }
+}
+
+/// State of a block, as the map of its drive has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// It is not mapped, and reads as zeros.
+    Unmapped,
+    /// It is mapped, and reads as zeros.
+    Zeros,
+    /// It may hold anything.
+    Data,
 }
 
 /// The engine as a front end may use it during a call: requests are handed in here.
@@ -190,6 +201,21 @@ impl Context<'_> {
         self.drives.0.map_or(DriveId::default(), |(world, _)| {
             *world.drives_of(volume).first().expect("a volume lies on a drive")
         })
+    }
+
+    /// Whether [`Context::block_state`] knows more than that a block may hold anything: there is a map below.
+    pub fn has_map(&self) -> bool {
+        self.drives.0.is_some()
+    }
+
+    /// State of a block now, with everything that was answered. Panics beyond the blocks of the volume.
+    pub fn block_state(&self, volume: VolumeId, block: u64) -> BlockState {
+        let Some((world, media)) = self.drives.0 else { return BlockState::Data };
+        match world.place(volume, block) {
+            Some((_, slot)) if !slot.is_some() => BlockState::Unmapped,
+            Some((drive, slot)) if reads_as_zeros(media.drive(drive), slot) => BlockState::Zeros,
+            _ => BlockState::Data,
+        }
     }
 
     /// The life of a volume's first drive since the world began, for its health log. Panics beyond the volumes of the

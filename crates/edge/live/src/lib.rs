@@ -44,7 +44,7 @@ pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::Engine;
 pub use error::EngineError;
 pub use flashyard_blk::Payload;
-pub use front::{Answered, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
+pub use front::{Answered, BlockState, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 pub use front_ends::FrontEnds;
 pub use hook::{EngineAccess, Hook, NoPort};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};

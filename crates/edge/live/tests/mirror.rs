@@ -181,8 +181,13 @@ fn either_drive_holds_everything_once_copied_and_after_a_restart() {
         write(client, 0..BLOCKS, 1);
         control(handle, Control::Pull { drive: first });
         write(client, 0..50, 2);
+        let asked = |block| handle.call(move |engine| engine.session().world().place(VOLUME, block));
+        let asked = |block| asked(block).expect("it serves").map(|(drive, slot)| (drive, slot.is_some()));
+        assert_eq!(asked(0), Some((second, true)));
+        assert_eq!(asked(BLOCKS), Some((second, false)), "it was never written");
         control(handle, Control::Insert { drive: first });
         wait_for_copies(handle, client, first, BLOCKS + 50);
+        assert_eq!(asked(0), Some((first, true)));
         compare_on(handle, client, 0);
         compare_on(handle, client, 1);
     });

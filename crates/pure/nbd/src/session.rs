@@ -1,8 +1,9 @@
 //! One client's session, from the greeting to the end.
 
-use crate::format::{ErrorCode, Reader, command, reply, reply_header};
+use crate::format::{ErrorCode, Reader, command, reply};
 use crate::format::{NO_ZEROES, OPTION_BYTES, OPTION_MAGIC, REQUEST_BYTES, REQUEST_MAGIC};
-use crate::handshake::{self, Agreed, OPTION_MAX};
+use crate::handshake::{self, Agreed, OPTION_MAX, Terms};
+use crate::replies::{Failure, Replies};
 use crate::terms::{Closed, Export, PAYLOAD_MAX};
 
 /// Room made for a payload before any of it has come, in bytes.
@@ -12,7 +13,10 @@ const AT_ONCE_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bring data.
-    Read,
+    Read {
+        /// In one piece, even where a part of it is a hole.
+        whole: bool,
+    },
     /// Store the payload.
     Write,
     /// Make everything acknowledged durable.
@@ -24,9 +28,14 @@ pub enum Kind {
         /// It may be.
         hole: bool,
     },
+    /// Say which blocks of the range are allocated, at least the first one.
+    BlockStatus {
+        /// The blocks at its beginning only that are in the same state.
+        one: bool,
+    },
 }
 
-/// A request in its range; the owner answers it with [`reply_header`] and, for a read, the data.
+/// A request in its range; the owner answers it with the session's [`Session::replies`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request {
     /// The client's name for it.
@@ -70,7 +79,7 @@ enum Stage {
 #[derive(Debug)]
 pub struct Session {
     stage: Stage,
-    zeroes: bool,
+    terms: Terms,
     /// A header, or an option, that has not arrived whole.
     pending: Vec<u8>,
     /// A write whose payload has not arrived whole, and the number of bytes missing.
@@ -83,7 +92,7 @@ impl Session {
     /// A new connection; the greeting is in `out`.
     pub fn new(out: &mut Output) -> Self {
         handshake::greet(&mut out.bytes);
-        Self { stage: Stage::Flags, zeroes: true, pending: Vec::new(), writing: None, skipping: 0 }
+        Self { stage: Stage::Flags, terms: Terms::default(), pending: Vec::new(), writing: None, skipping: 0 }
     }
 
     /// Length of the payload that is on its way in, in bytes; zero where none is.
@@ -97,6 +106,11 @@ impl Session {
             Stage::Requests { export } => Some(export),
             _ => None,
         }
+    }
+
+    /// Form in which its requests are answered.
+    pub fn replies(&self) -> Replies {
+        self.terms.replies
     }
 
     /// Takes bytes from the client. Nothing is taken any more once `out.closed` is set.
@@ -182,14 +196,14 @@ impl Session {
                 if flags & 1 == 0 || flags & !3 != 0 {
                     return self.close(Closed::Malformed, out);
                 }
-                self.zeroes = flags & u32::from(NO_ZEROES) == 0;
+                self.terms.no_zeroes = flags & u32::from(NO_ZEROES) != 0;
                 self.stage = Stage::Options;
             }
             Stage::Options => {
                 let _magic = reader.u64();
                 let number = reader.u32().unwrap_or(0);
                 let data = &unit[OPTION_BYTES..];
-                match handshake::answer(number, data, self.zeroes, exports, &mut out.bytes) {
+                match handshake::answer(number, data, &mut self.terms, exports, &mut out.bytes) {
                     Agreed::Nothing => {}
                     Agreed::Export(export) => self.stage = Stage::Requests { export },
                     Agreed::End(why) => self.close(why, out),
@@ -219,25 +233,11 @@ impl Session {
             self.close(Closed::TooLong, out);
             return Some(());
         }
-        let kind = match number {
-            command::READ => Ok(Some(Kind::Read)),
-            command::WRITE => Ok(Some(Kind::Write)),
-            command::FLUSH => Ok(Some(Kind::Flush)),
-            command::TRIM => Ok(Some(Kind::Trim)),
-            command::WRITE_ZEROES => Ok(Some(Kind::WriteZeroes { hole: flags & command::FLAG_NO_HOLE == 0 })),
-            // Nothing is read ahead: the hint is taken, and that is all.
-            command::CACHE => Ok(None),
-            _ => Err(ErrorCode::Unsupported),
-        };
-        let offered = match number {
-            command::WRITE_ZEROES => command::FLAG_FUA | command::FLAG_NO_HOLE,
-            _ => command::FLAG_FUA,
-        };
-        let kind = if flags & !offered == 0 { kind } else { kind.and(Err(ErrorCode::Invalid)) };
+        let kind = self.kind(number, flags, index, export);
         let checked = kind.and_then(|kind| check(kind, offset_bytes, len_bytes, export).map(|()| kind));
         match checked {
             Ok(Some(kind)) => {
-                let mut payload = out.spare.pop().unwrap_or_default();
+                let mut payload = if writes { out.spare.pop().unwrap_or_default() } else { Vec::new() };
                 payload.clear();
                 let mut request = Request {
                     cookie,
@@ -256,13 +256,48 @@ impl Session {
                     out.requests.push(request);
                 }
             }
-            Ok(None) => out.bytes.extend(reply_header(cookie, ErrorCode::None)),
-            Err(error) => {
-                out.bytes.extend(reply_header(cookie, error));
+            Ok(None) => self.terms.replies.done(cookie, &mut out.bytes),
+            Err(failure) => {
+                self.terms.replies.failed(cookie, &failure, &mut out.bytes);
                 self.skipping = if writes { len_bytes as usize } else { 0 };
             }
         }
         Some(())
+    }
+
+    /// Operation of a command with these flags. `None`: it is a hint, and needs nothing.
+    fn kind(&self, number: u16, flags: u16, index: usize, export: &Export) -> Result<Option<Kind>, Failure> {
+        let has = |flag: u16| flags & flag != 0;
+        let (kind, offered) = match number {
+            command::READ => {
+                let offered = if self.terms.replies == Replies::Structured { command::FLAG_DF } else { 0 };
+                (Some(Kind::Read { whole: has(command::FLAG_DF) }), offered)
+            }
+            command::WRITE => (Some(Kind::Write), 0),
+            command::FLUSH => (Some(Kind::Flush), 0),
+            command::TRIM => (Some(Kind::Trim), 0),
+            command::WRITE_ZEROES => {
+                let fast = if export.has_map { command::FLAG_FAST_ZERO } else { 0 };
+                (Some(Kind::WriteZeroes { hole: !has(command::FLAG_NO_HOLE) }), command::FLAG_NO_HOLE | fast)
+            }
+            command::BLOCK_STATUS if self.terms.context != Some(index) => {
+                return Err(Failure::new(ErrorCode::Invalid, "no metadata context was selected for this export"));
+            }
+            command::BLOCK_STATUS => {
+                (Some(Kind::BlockStatus { one: has(command::FLAG_REQ_ONE) }), command::FLAG_REQ_ONE)
+            }
+            // Nothing is read ahead: the hint is taken, and that is all.
+            command::CACHE => (None, 0),
+            _ => return Err(Failure::new(ErrorCode::Unsupported, "an unknown command")),
+        };
+        if flags & !(command::FLAG_FUA | offered) != 0 {
+            return Err(Failure::new(ErrorCode::Invalid, "a flag that was not offered for this command"));
+        }
+        if has(command::FLAG_FAST_ZERO) && has(command::FLAG_NO_HOLE) {
+            let words = "zeros without a hole are written like data, and no faster";
+            return Err(Failure::new(ErrorCode::Unsupported, words));
+        }
+        Ok(kind)
     }
 
     fn close(&mut self, why: Closed, out: &mut Output) {
@@ -274,18 +309,24 @@ impl Session {
 }
 
 /// Range and alignment of a request.
-fn check(kind: Option<Kind>, offset_bytes: u64, len_bytes: u32, export: &Export) -> Result<(), ErrorCode> {
+fn check(kind: Option<Kind>, offset_bytes: u64, len_bytes: u32, export: &Export) -> Result<(), Failure> {
     if kind == Some(Kind::Flush) {
         return Ok(());
     }
     let grows = matches!(kind, Some(Kind::Write | Kind::WriteZeroes { .. }));
     let beyond = if grows { ErrorCode::NoSpace } else { ErrorCode::Invalid };
-    let end = offset_bytes.checked_add(u64::from(len_bytes)).ok_or(beyond)?;
+    let is_inside = offset_bytes.checked_add(u64::from(len_bytes)).is_some_and(|end| end <= export.size_bytes);
     let mask = u64::from(export.block_bytes) - 1;
+    let refused = |error, words| Err(Failure::new(error, words));
     match () {
-        () if end > export.size_bytes => Err(beyond),
-        () if len_bytes == 0 || (offset_bytes | u64::from(len_bytes)) & mask != 0 => Err(ErrorCode::Invalid),
-        () if kind == Some(Kind::Read) && len_bytes > PAYLOAD_MAX => Err(ErrorCode::Overflow),
+        () if !is_inside => refused(beyond, "the range ends beyond the export"),
+        () if len_bytes == 0 => refused(ErrorCode::Invalid, "the range is empty"),
+        () if (offset_bytes | u64::from(len_bytes)) & mask != 0 => {
+            refused(ErrorCode::Invalid, "the range is not one of whole blocks")
+        }
+        () if matches!(kind, Some(Kind::Read { .. })) && len_bytes > PAYLOAD_MAX => {
+            refused(ErrorCode::Overflow, "a read of more than 32 MiB")
+        }
         () => Ok(()),
     }
 }

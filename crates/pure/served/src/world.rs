@@ -2,7 +2,7 @@
 
 use crate::{Capacity, Control, Effect, Gauges, Health, Presence, Refused};
 use flashyard_blk::{VolumeInfo, VolumeRequest};
-use flashyard_flash::Layout;
+use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::World;
 use flashyard_units::{DriveId, SimTime, VolumeId};
@@ -27,6 +27,12 @@ pub trait Served: World {
 
     /// Contents of the superblocks of `drive` now.
     fn contents(&self, drive: DriveId) -> Vec<SuperblockContents>;
+
+    /// The drive that a read of `block` of `volume` would ask now, and the slot that it would find there: [`Slot::NONE`] for a
+    /// block that is not mapped. `None` while no drive can be asked. A write that was answered is in it, and so is a trim. A
+    /// look at the map is no command: it takes no time, changes nothing, and stands in no journal. Panics beyond the
+    /// blocks of the volume.
+    fn place(&self, volume: VolumeId, block: u64) -> Option<(DriveId, Slot)>;
 
     /// Nothing is done to the world later than this: time has a range, and what is asked takes some of it.
     fn latest(&self) -> SimTime;

@@ -4,7 +4,7 @@ use crate::config::VOLUME;
 use crate::live::LiveMirror;
 use crate::marks::DriveCounters;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits, VolumeRequest, check};
-use flashyard_flash::{Layout, SLOT_BYTES};
+use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::{FreeRun, Pace, World};
 use flashyard_served::{Capacity, Control, DriveGauges, Effect, Gauges, Health, Presence, Refused, Served};
@@ -52,6 +52,14 @@ impl Served for LiveMirror {
 
     fn contents(&self, drive: DriveId) -> Vec<SuperblockContents> {
         self.world.drives[drive.index()].data.contents()
+    }
+
+    fn place(&self, _volume: VolumeId, block: u64) -> Option<(DriveId, Slot)> {
+        // A drive has less than 2^32 slots.
+        let block = block as u32;
+        let side = |drive: DriveId| &self.world.sides[drive.index()];
+        let drive = DriveId::first(2).find(|&drive| side(drive).serves && !side(drive).stale.contains(block))?;
+        Some((drive, self.world.drives[drive.index()].data.ftl.lookup(block)))
     }
 
     fn latest(&self) -> SimTime {

@@ -1,5 +1,6 @@
 //! Data that a read has found, as slices of the media.
 
+use super::band::{Found, Record, State};
 use super::drive::DriveMedia;
 use super::payload::BYTES;
 use flashyard_flash::Slot;
@@ -18,6 +19,15 @@ impl Kept {
     pub(crate) fn of(media: &DriveMedia, place: u32, slot: Slot) -> Self {
         Self { place, bytes: media.slot(slot).into(), is_whole: media.is_whole(slot) }
     }
+}
+
+/// Whether a read of `slot` gives zeros, as far as that can be known without looking at bytes.
+pub(crate) fn reads_as_zeros(media: &DriveMedia, slot: Slot) -> bool {
+    let place = media.place_of(slot);
+    if !place.is_some() {
+        return !media.unkept.is_gone(slot);
+    }
+    matches!(media.band.get(place.get()), Found::Nothing | Found::Whole(Record { state: State::Zeros, .. }))
 }
 
 /// The bytes of a read, where they lie.
@@ -65,21 +75,26 @@ impl<'a> Data<'a> {
 
     /// The bytes in order: as few slices as the places of the slots allow, each of whole slots.
     pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.parts().map(|(bytes, _)| bytes)
+    }
+
+    /// Those slices, and whether their bytes are stored. The others are zeros of a slot that holds no payload.
+    pub fn parts(&self) -> impl Iterator<Item = (&'a [u8], bool)> + use<'a> {
         let Self { media, found, kept, bytes } = *self;
         let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
         let mut place = 0;
         std::iter::from_fn(move || {
-            let Some(media) = media else { return rest.take() };
+            let Some(media) = media else { return Some((rest.take()?, true)) };
             let &slot = found.get(place)?;
             // Seldom any, and never many.
             if let Some(kept) = kept.iter().find(|kept| kept.place as usize == place) {
                 place += 1;
-                return Some(&kept.bytes[..]);
+                return Some((&kept.bytes[..], true));
             }
             let slot = media.place_of(slot);
             if !media.has_payload(slot) {
                 place += 1;
-                return Some(media.slot(slot));
+                return Some((media.slot(slot), false));
             }
             let mut count = 1;
             while let Some(&next) = found.get(place + count)
@@ -93,7 +108,7 @@ impl<'a> Data<'a> {
                 count += 1;
             }
             place += count;
-            Some(media.payload.run(slot, count))
+            Some((media.payload.run(slot, count), true))
         })
     }
 

@@ -18,7 +18,7 @@ mod tests;
 mod unkept;
 
 pub use data::Data;
-pub(crate) use data::Kept;
+pub(crate) use data::{Kept, reads_as_zeros};
 pub use directory::{DataDirectory, MediaError, Shape};
 pub use drive::DriveMedia;
 pub use drives::{Media, Opened};

@@ -9,11 +9,11 @@ mod stream;
 
 use crate::acceptor::Acceptor;
 use crate::connection::Reading;
-use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
-use flashyard_nbd::{ErrorCode, Export, Kind, REPLY_BYTES, Request, reply_header};
+use flashyard_nbd::{Allocation, ErrorCode, Export, Failure, Kind, Piece, REPLY_BYTES, Request};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;
 use peer::Peer;
@@ -27,6 +27,11 @@ pub use stream::NbdAddress;
 const READ_BYTES: usize = 256 * 1024;
 /// Buffers of payload kept for the next writes of a connection.
 const SPARE_BUFFERS: usize = 64;
+
+/// Blocks that one answer tells the state of, and such answers of a connection in a turn: a client that asks for more asks
+/// again, and the others do not wait for it. A block takes some nanoseconds.
+const STATUS_BLOCKS: u32 = 8192;
+const STATUS_PER_TURN: usize = 4;
 
 /// The front end.
 pub struct Nbd {
@@ -51,8 +56,36 @@ pub struct Nbd {
 struct Work {
     cookie: u64,
     volume: VolumeId,
+    kind: Kind,
+    offset_bytes: u64,
+    len_bytes: u32,
+    block_bytes: u32,
     /// Whether a flush follows.
     flush: bool,
+}
+
+impl Work {
+    /// Why it has failed, in words.
+    fn failure(&self, answered: &Answered<'_>) -> Option<Failure> {
+        let failed = |words| Some(Failure::new(ErrorCode::Io, words));
+        match answered.answer {
+            Answer::Done => None,
+            Answer::Failed if answered.no_room => {
+                let words = "the disk that keeps the bytes of the drive is full";
+                Some(Failure::new(ErrorCode::NoSpace, words))
+            }
+            Answer::Failed => {
+                failed("it could not be carried out: a drive is worn out, or something below a volume has failed")
+            }
+            Answer::Unread { block } => {
+                let at = block.saturating_mul(self.block_bytes.into());
+                let is_inside = at >= self.offset_bytes && at - self.offset_bytes < self.len_bytes.into();
+                let at_bytes = is_inside.then_some(at);
+                failed("a block cannot be read").map(|failure| Failure { at_bytes, ..failure })
+            }
+            Answer::Dropped => failed("it was given up"),
+        }
+    }
 }
 
 impl Nbd {
@@ -65,6 +98,7 @@ impl Nbd {
             size_bytes: volume.size_bytes(),
             block_bytes: volume.block_bytes,
             is_away: false,
+            has_map: false,
         };
         Ok(Self {
             acceptor: Acceptor::new(Listener::open(address)?),
@@ -127,7 +161,15 @@ impl Nbd {
 
     /// Hands requests on to the enclosure, as far as there is room.
     fn begin_requests(&mut self, place: usize, context: &mut Context<'_>) {
-        while let Some((request, cost)) = self.peers.get_mut(place).and_then(|peer| peer.next_request(context.budget)) {
+        let mut queries = 0;
+        while queries < STATUS_PER_TURN
+            && let Some((request, cost)) = self.peers.get_mut(place).and_then(|peer| peer.next_request(context.budget))
+        {
+            if let Kind::BlockStatus { one } = request.kind {
+                queries += 1;
+                self.tell_status(place, &request, one, cost, context);
+                continue;
+            }
             let writes = request.kind == Kind::Write;
             self.begin(place, request, cost, context);
             // The engine keeps the buffer of a write, and gives another one back.
@@ -141,9 +183,28 @@ impl Nbd {
         let Some(peer) = self.peers.get_mut(place) else { return };
         if peer.waits() {
             // It is read on once it waits no longer.
-            self.held.mark(place);
+            let waits_for_a_turn = queries == STATUS_PER_TURN;
+            if waits_for_a_turn { self.readable.mark(place) } else { self.held.mark(place) }
         }
         peer.settle(context.budget);
+    }
+
+    /// Answers what the map says about blocks now.
+    fn tell_status(&mut self, place: usize, request: &Request, one: bool, cost: usize, context: &mut Context<'_>) {
+        let Request { cookie, export, offset_bytes, len_bytes, .. } = *request;
+        let VolumeInfo { id, block_bytes, .. } = self.volumes[export];
+        let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
+        let Some(peer) = self.peers.get_mut(place) else { return };
+        let states =
+            (first..first + u64::from(count.min(STATUS_BLOCKS))).map(|block| match context.block_state(id, block) {
+                BlockState::Unmapped => Allocation::Hole,
+                BlockState::Zeros => Allocation::Zeros,
+                BlockState::Data => Allocation::Data,
+            });
+        peer.session.replies().allocation(cookie, block_bytes, one, states, &mut peer.output.bytes);
+        peer.ended(cost);
+        context.budget.give(cost);
+        self.dirty.mark(place);
     }
 
     /// Closes connections that have no export in time, and those that do not take the last word.
@@ -190,14 +251,23 @@ impl Nbd {
         let Request { cookie, export, kind, offset_bytes, len_bytes, force_unit_access, payload } = request;
         let VolumeInfo { id: volume, block_bytes, protected, .. } = self.volumes[export];
         let (operation, payload) = match kind {
-            Kind::Read => (Operation::Read, Payload::None),
+            // Queries of the map are answered before this.
+            Kind::Read { .. } | Kind::BlockStatus { .. } => (Operation::Read, Payload::None),
             Kind::Write => (Operation::Write, Payload::Bytes(payload)),
             Kind::Flush => (Operation::Flush, Payload::None),
             Kind::Trim | Kind::WriteZeroes { hole: true } => (Operation::Trim, Payload::None),
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
         let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
-        let work = Work { cookie, volume, flush: writes && force_unit_access && !protected };
+        let work = Work {
+            cookie,
+            volume,
+            kind,
+            offset_bytes,
+            len_bytes,
+            block_bytes,
+            flush: writes && force_unit_access && !protected,
+        };
         let number = self.under_way.begin(place, cost, work);
         let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
         let asked =
@@ -206,7 +276,8 @@ impl Nbd {
             self.under_way.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
             peer.ended(cost);
-            peer.output.bytes.extend(reply_header(cookie, ErrorCode::Invalid));
+            let failure = Failure::new(ErrorCode::Invalid, "the volume does not take this request");
+            peer.session.replies().failed(cookie, &failure, &mut peer.output.bytes);
         }
     }
 
@@ -235,6 +306,7 @@ impl FrontEnd for Nbd {
     }
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.exports.iter_mut().for_each(|export| export.has_map = context.has_map());
         let token = context.token(0);
         self.acceptor.listener.register(context.registry(), token)
     }
@@ -286,19 +358,21 @@ impl FrontEnd for Nbd {
             return self.under_way.flush_next(number);
         }
         let Some(ended) = self.under_way.end(number) else { return };
-        let Command { place: Some(place), cost, work: Work { cookie, .. } } = ended else { return };
+        let Command { place: Some(place), cost, work } = ended else { return };
         let Some(peer) = self.peers.get_mut(place) else { return };
         peer.ended(cost);
-        let error = match answered.answer {
-            Answer::Done => ErrorCode::None,
-            Answer::Failed if answered.no_room => ErrorCode::NoSpace,
-            _ => ErrorCode::Io,
-        };
-        let bytes = &mut peer.output.bytes;
+        let Work { cookie, kind, offset_bytes, .. } = work;
+        let (replies, bytes) = (peer.session.replies(), &mut peer.output.bytes);
         bytes.reserve(REPLY_BYTES + answered.data.len());
-        bytes.extend(reply_header(cookie, error));
-        if error == ErrorCode::None {
-            answered.data.copy_to(bytes);
+        match (work.failure(&answered), kind) {
+            (Some(failure), _) => replies.failed(cookie, &failure, bytes),
+            (None, Kind::Read { whole }) => {
+                let piece = |(bytes, is_stored): (_, bool)| {
+                    if is_stored { Piece::Bytes(bytes) } else { Piece::Zeros(bytes.len()) }
+                };
+                replies.data(cookie, offset_bytes, whole, answered.data.parts().map(piece), bytes);
+            }
+            (None, _) => replies.done(cookie, bytes),
         }
         self.dirty.mark(place);
     }

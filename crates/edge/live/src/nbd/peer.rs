@@ -67,7 +67,10 @@ impl Peer {
     /// The next request that there is room for, and what it takes.
     pub(super) fn next_request(&mut self, budget: &mut Budget) -> Option<(Request, usize)> {
         let request = self.waiting.front()?;
-        let data = if matches!(request.kind, Kind::Read | Kind::Write) { request.len_bytes as usize } else { 0 };
+        let data = match request.kind {
+            Kind::Read { .. } | Kind::Write => request.len_bytes as usize,
+            _ => 0,
+        };
         let cost = REQUEST_BYTES + data;
         if cost > budget.requests.room(self.under_way_bytes + self.answers) {
             return None;
@@ -210,7 +213,7 @@ mod tests {
         let mut begun = [0; 3];
         for ((peer, _), begun) in peers.iter_mut().zip(&mut begun) {
             peer.output.bytes.clear();
-            peer.waiting.extend((0..300).map(|cookie| request(cookie, Kind::Read, 1 << 20)));
+            peer.waiting.extend((0..300).map(|cookie| request(cookie, Kind::Read { whole: false }, 1 << 20)));
             while let Some((request, cost)) = peer.next_request(&mut budget) {
                 assert_eq!(request.cookie, *begun);
                 assert!(cost > 1 << 20);

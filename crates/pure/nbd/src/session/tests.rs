@@ -1,7 +1,6 @@
 //! Sessions as clients lead them.
 
 use super::*;
-use crate::REPLY_BYTES;
 use proptest::prelude::*;
 
 fn exports() -> Vec<Export> {
@@ -10,8 +9,45 @@ fn exports() -> Vec<Export> {
         size_bytes: blocks * 4096,
         block_bytes: 4096,
         is_away: false,
+        has_map: false,
     };
-    vec![export("first", 256), export("second", 16), Export { is_away: true, ..export("pulled", 16) }]
+    vec![
+        export("first", 256),
+        Export { has_map: true, ..export("second", 16) },
+        Export { is_away: true, ..export("pulled", 16) },
+    ]
+}
+
+/// The simple reply to a request.
+fn simple_reply(cookie: u64, error: ErrorCode) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Replies::Simple.failed(cookie, &Failure::new(error, ""), &mut bytes);
+    bytes
+}
+
+const SIMPLE_BYTES: usize = 16;
+
+/// A selection (10) or a list (9) of metadata contexts.
+fn contexts(number: u32, name: &str, queries: &[&str]) -> Vec<u8> {
+    let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+    let mut data = text(name);
+    data.extend((queries.len() as u32).to_be_bytes());
+    queries.iter().for_each(|query| data.extend(text(query)));
+    option(number, &data)
+}
+
+/// A client of `second` with structured replies, and the context if it `selects` it, that then says `rest`.
+fn structured(selects: bool, rest: &[Vec<u8>]) -> Vec<u8> {
+    let select = if selects { contexts(10, "second", &["base:allocation"]) } else { Vec::new() };
+    [vec![0, 0, 0, 3], option(8, &[]), select, go(7, "second"), rest.concat()].concat()
+}
+
+/// Error and words of the chunk of an error at the end of `bytes`.
+fn last_words(bytes: &[u8]) -> (u32, &str) {
+    let begun = (0..bytes.len()).rfind(|&at| bytes[at..].starts_with(&0x668E_33EF_u32.to_be_bytes())).expect("a chunk");
+    let mut reader = Reader(&bytes[begun + 20..]);
+    let (error, length) = (reader.u32().expect("an error"), reader.u16().expect("a length"));
+    (error, std::str::from_utf8(reader.take(length.into()).expect("words")).expect("text"))
 }
 
 fn option(number: u32, data: &[u8]) -> Vec<u8> {
@@ -79,7 +115,7 @@ fn a_client_attaches_by_name_and_learns_size_and_block_size() {
 
 #[test]
 fn exports_are_listed_and_unknown_ones_refused() {
-    let out = hear(&[vec![0, 0, 0, 3], option(3, &[]), go(6, "third"), option(8, &[])].concat(), &[]);
+    let out = hear(&[vec![0, 0, 0, 3], option(3, &[]), go(6, "third"), option(11, &[])].concat(), &[]);
     assert_eq!(
         option_replies(&out.bytes),
         [reply::SERVER, reply::SERVER, reply::SERVER, reply::ACK, reply::UNKNOWN, reply::UNSUPPORTED]
@@ -104,15 +140,97 @@ fn flags_that_were_not_offered_are_invalid() {
         request(0, 0xFFFF, 2, 0, 4096, &[]),
         request(1, 1 << 15, 3, 0, 4096, &page),
         request(4, 2, 4, 0, 4096, &[]),
+        request(0, 4, 5, 0, 4096, &[]),
+        request(7, 0, 6, 0, 4096, &[]),
     ];
     for (number, bytes) in (1..).zip(cases) {
-        let out = hear(&attached(&[bytes, request(6, 3, 99, 0, 4096, &[])]), &[]);
+        let plain = [vec![0, 0, 0, 3], go(7, "first"), bytes, request(6, 3, 99, 0, 4096, &[])].concat();
+        let out = hear(&plain, &[]);
         assert_eq!(
-            out.bytes[out.bytes.len() - REPLY_BYTES..],
-            reply_header(number, ErrorCode::Invalid),
+            out.bytes[out.bytes.len() - SIMPLE_BYTES..],
+            simple_reply(number, ErrorCode::Invalid),
             "case {number}"
         );
         assert!(out.requests.len() == 1 && out.requests[0].cookie == 99, "what was offered is taken, case {number}");
+    }
+}
+
+#[test]
+fn structured_replies_are_offered_with_reads_in_one_piece() {
+    let flags = |out: &Output| {
+        let at = out.bytes.windows(8).position(|size| size == (16_u64 * 4096).to_be_bytes()).expect("the size") + 8;
+        u16::from_be_bytes([out.bytes[at], out.bytes[at + 1]])
+    };
+    let (plain, out) = (hear(&attached(&[]), &[]), hear(&structured(false, &[request(0, 4, 1, 0, 4096, &[])]), &[]));
+    assert_eq!((flags(&plain) & 1 << 7, flags(&out) & 1 << 7), (0, 1 << 7));
+    assert_eq!(out.requests[0].kind, Kind::Read { whole: true });
+    assert_eq!(option_replies(&hear(&[vec![0, 0, 0, 3], option(8, b"x")].concat(), &[]).bytes), [reply::INVALID]);
+    let out = hear(&structured(false, &[request(0, 0, 1, 16 * 4096, 4096, &[])]), &[]);
+    assert_eq!(last_words(&out.bytes), (22, "the range ends beyond the export"));
+}
+
+#[test]
+fn zeros_are_fast_or_refused_where_an_export_has_a_map() {
+    let fast = 1 << 4;
+    let out = hear(&attached(&[request(6, fast, 1, 0, 4096, &[]), request(6, fast | 2, 2, 0, 4096, &[])]), &[]);
+    assert_eq!((out.requests.len(), out.requests[0].kind), (1, Kind::WriteZeroes { hole: true }));
+    assert_eq!(out.bytes[out.bytes.len() - SIMPLE_BYTES..], simple_reply(2, ErrorCode::Unsupported));
+}
+
+#[test]
+fn a_context_is_listed_by_name_and_wildcard_and_selected_by_name_alone() {
+    let cases: [(u32, &[&str], usize); 7] = [
+        (9, &[], 1),
+        (9, &["base:"], 1),
+        (9, &["qemu:dirty-bitmap:x", "base:allocation", "base:allocation"], 1),
+        (9, &["qemu:"], 0),
+        (10, &[], 0),
+        (10, &["base:"], 0),
+        (10, &["base:other", "base:allocation"], 1),
+    ];
+    for (number, queries, found) in cases {
+        let said = [vec![0, 0, 0, 3], option(8, &[]), contexts(number, "second", queries)].concat();
+        let replies = option_replies(&hear(&said, &[]).bytes);
+        let expected = [vec![reply::ACK], vec![reply::META_CONTEXT; found], vec![reply::ACK]].concat();
+        assert_eq!(replies, expected, "{number} {queries:?}");
+    }
+}
+
+#[test]
+fn a_context_that_cannot_be_selected_is_refused_as_the_protocol_says() {
+    let broken = [contexts(10, "second", &["base:allocation"]), vec![]].concat();
+    let truncated = option(10, &broken[OPTION_BYTES..broken.len() - 1]);
+    let cases = [
+        (vec![], contexts(10, "second", &["base:allocation"]), reply::INVALID),
+        (option(8, &[]), truncated, reply::INVALID),
+        (option(8, &[]), contexts(10, "third", &["base:allocation"]), reply::UNKNOWN),
+        (option(8, &[]), contexts(9, "pulled", &["base:allocation"]), reply::UNKNOWN),
+        // It has no map.
+        (option(8, &[]), contexts(10, "first", &["base:allocation"]), reply::ACK),
+    ];
+    for (before, asked, expected) in cases {
+        let out = hear(&[vec![0, 0, 0, 3], before, asked].concat(), &[]);
+        assert_eq!(option_replies(&out.bytes).last(), Some(&expected));
+    }
+}
+
+#[test]
+fn the_map_is_told_to_clients_that_have_selected_its_context_for_this_export() {
+    let query = |flags| request(7, flags, 1, 4096, 8192, &[]);
+    let out = hear(&structured(true, &[query(0), query(8)]), &[]);
+    let kinds: Vec<_> = out.requests.iter().map(|request| request.kind).collect();
+    assert_eq!(kinds, [Kind::BlockStatus { one: false }, Kind::BlockStatus { one: true }]);
+    assert_eq!((out.requests[0].offset_bytes, out.requests[0].len_bytes), (4096, 8192));
+
+    let never = structured(false, &[query(0)]);
+    let reselect = contexts(10, "second", &[]);
+    let no_more = [structured(true, &[])[..4 + 16].to_vec(), contexts(10, "second", &["base:allocation"]), reselect];
+    let no_more = [no_more.concat(), go(7, "second"), query(0)].concat();
+    let other = [vec![0, 0, 0, 3], option(8, &[]), contexts(10, "second", &["base:allocation"])];
+    let other = [other.concat(), go(7, "first"), query(0)].concat();
+    for said in [never, no_more, other] {
+        let out = hear(&said, &[]);
+        assert!(out.requests.is_empty() && last_words(&out.bytes).0 == 22, "{:?}", out.requests);
     }
 }
 
@@ -161,8 +279,8 @@ fn what_cannot_be_done_is_answered_and_the_session_goes_on() {
     ];
     for (number, (bytes, error)) in cases.into_iter().enumerate() {
         let out = hear(&attached(&[bytes, request(0, 0, 99, 0, 4096, &[])]), &[]);
-        let reply = &out.bytes[out.bytes.len() - REPLY_BYTES..];
-        assert_eq!(reply, reply_header(number as u64 + 1, error), "case {number}");
+        let reply = &out.bytes[out.bytes.len() - SIMPLE_BYTES..];
+        assert_eq!(reply, simple_reply(number as u64 + 1, error), "case {number}");
         assert_eq!(out.requests.len(), 1, "case {number}");
         assert_eq!(out.requests[0].cookie, 99);
     }
@@ -197,13 +315,16 @@ proptest! {
             request(1, 1, 5, 4096, 4096, &page),
             request(2, 0, 6, 0, 0, &[]),
         ]);
-        let (whole, cut) = (hear(&said, &[]), hear(&said, &cuts));
-        prop_assert_eq!((whole.bytes, whole.requests, whole.closed), (cut.bytes, cut.requests, cut.closed));
+        let more = [request(7, 8, 7, 0, 8192, &[]), request(7, 0, 8, 1, 8192, &[]), request(1, 4, 9, 0, 4096, &page)];
+        for said in [said, structured(true, &more)] {
+            let (whole, cut) = (hear(&said, &[]), hear(&said, &cuts));
+            prop_assert_eq!((whole.bytes, whole.requests, whole.closed), (cut.bytes, cut.requests, cut.closed));
+        }
     }
 
     #[test]
     fn no_bytes_break_it(noise in proptest::collection::vec(any::<u8>(), 0..300), attach in any::<bool>()) {
-        let said = if attach { attached(&[noise]) } else { [vec![0, 0, 0, 1], noise].concat() };
+        let said = if attach { structured(true, &[noise]) } else { [vec![0, 0, 0, 1], noise].concat() };
         let out = hear(&said, &[said.len() / 2]);
         prop_assert!(out.bytes.len() <= 20 * 300);
     }

@@ -5,7 +5,7 @@
 use super::config::drive_of;
 use super::live::LiveJbof;
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits, VolumeRequest, check};
-use flashyard_flash::{Layout, SLOT_BYTES};
+use flashyard_flash::{Layout, SLOT_BYTES, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::{FreeRun, Pace, World};
 use flashyard_served::{Capacity, Control, Effect, Gauges, Health, Presence, Refused, Served};
@@ -60,6 +60,12 @@ impl Served for LiveJbof {
 
     fn contents(&self, drive: DriveId) -> Vec<SuperblockContents> {
         self.contents(drive)
+    }
+
+    fn place(&self, volume: VolumeId, block: u64) -> Option<(DriveId, Slot)> {
+        let drive = drive_of(volume);
+        // A drive has less than 2^32 slots.
+        Some((drive, self.place(drive, block as u32)))
     }
 
     fn latest(&self) -> SimTime {

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Tries the newest package of DIR where there is nothing else but devices, neither a C library nor a shell: try.sh DIR
+set -euo pipefail
+golden=$(cd "$(dirname "$0")/.." && pwd)/scenarios/leapio/golden.txt
+cd "$1"
+package=$(ls -t flashyard-*.tar.gz | head -1)
+sha256sum --check --quiet "$package.sha256"
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+begun=$(date +%s)
+tar -xzf "$package" -C "$root" --strip-components=1
+if ldd "$root/flashyard" 2>&1 | grep -q "=>"; then
+    echo "the program needs libraries of this machine" >&2
+    ldd "$root/flashyard" >&2
+    exit 1
+fi
+
+# A directory as the root of all files holds nothing but the package, and the devices of the kernel: the program takes random numbers
+# from /dev/urandom. A user may have that without being root.
+mkdir "$root/dev"
+alone() {
+    unshare --map-root-user --mount sh -c 'mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"' "$root" "$@"
+}
+
+# The three commands of docs/install.md: unpack, init, run.
+alone /flashyard init /mine >/dev/null
+alone /flashyard run /mine/scenario.toml --out /page >/dev/null
+echo "a first result after $(($(date +%s) - begun)) s"
+
+# The program carries its page, its scenarios and its studies. Status 1 says that a number does not agree with its source.
+test -s "$root/page/report.html"
+alone /flashyard --version
+alone /flashyard schema >/dev/null
+alone /flashyard reproduce leapio >"$root/reproduced" || test $? = 1
+expected=$(grep ' predicted ' "$golden" | grep -v ', reading of ' |
+    awk '{ all++ } / agrees/ { agree++ } END { print agree " of " all " predicted numbers agree" }')
+grep -q "^$expected" "$root/reproduced" || { echo "not as in $golden: $expected" >&2; tail -1 "$root/reproduced" >&2; exit 1; }
+alone /flashyard serve live --load 8 --pace off --nbd unix:/nbd --seconds 2 >/dev/null
+test -s "$root/man/flashyard.1"
+for shell in bash zsh fish; do grep -q flashyard "$root/completions/flashyard.$shell"; done
+echo "the package runs where nothing else is"
