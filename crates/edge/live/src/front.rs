@@ -28,6 +28,7 @@
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media, reads_as_zeros};
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
+use flashyard_flash::Layout;
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::io;
@@ -223,6 +224,20 @@ impl Context<'_> {
     pub fn health(&self, volume: VolumeId) -> Health {
         let health = |(world, _): (&dyn Served, _)| world.health(self.first_drive_of(volume), world.now());
         self.drives.0.map(health).unwrap_or_default()
+    }
+
+    /// Blocks of a volume that hold something, as the drive on which most of them lie has it; `None` for a volume that is
+    /// made of other things. Panics beyond the volumes of the world.
+    pub fn used_blocks(&self, volume: VolumeId) -> Option<u64> {
+        let (world, _) = self.drives.0?;
+        let mapped = |drive: DriveId| world.health(drive, world.now()).mapped_slots;
+        world.drives_of(volume).into_iter().map(mapped).max()
+    }
+
+    /// How the flash of a volume's first drive is divided; `None` for a volume that is made of other things. Panics beyond
+    /// the volumes of the world.
+    pub fn layout(&self, volume: VolumeId) -> Option<Layout> {
+        self.drives.0.map(|(world, _)| world.layout(self.first_drive_of(volume)))
     }
 
     /// The lifetime record of a volume's first drive before the world began, with this start. Panics beyond the volumes of

@@ -6,13 +6,13 @@ use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter};
 use flashyard_nvme::feature::id;
-use flashyard_nvme::identify::{Descriptor, read_descriptors, read_list};
+use flashyard_nvme::identify::{Descriptor, IdentifyNamespace, read_descriptors, read_list};
 use flashyard_nvme::log::{AnaState, DiscoveryEntry, ErrorEntry, SmartLog, page, read_ana_log};
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
-use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Room, Session};
+use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Room, Session, WriteHints};
 use flashyard_units::SimSpan;
 use world::{BLOCK, Link, NQN, World, target_config};
 use zerocopy::{FromBytes, IntoBytes};
@@ -550,4 +550,34 @@ fn a_host_that_sets_a_controller_up_is_answered_before_its_connection_ends() {
         let failure = world.links[0].host_effects.failure.as_ref().expect("it was told");
         assert!(matches!(failure, ConnectionError::Setup { status, .. } if *status == Status::CONTROLLER_PATHING));
     }
+}
+
+/// The structure of namespace 1.
+fn identify_namespace(world: &mut World) -> IdentifyNamespace {
+    let identify = Identify { cns: cns::NAMESPACE, nsid: 1, ..Identify::default() };
+    let (status, _, data) = world.admin_command(AdminCommand::Identify(identify), Data::ToHost(4096));
+    assert_eq!(status, Status::SUCCESS);
+    IdentifyNamespace::read_from_bytes(&data).expect("it is whole")
+}
+
+#[test]
+fn a_namespace_tells_how_much_of_it_is_used_and_which_writes_suit_its_drive() {
+    let mut world = connected();
+    let seen = |it: &IdentifyNamespace| {
+        (it.features, it.used_blocks.get(), it.write_granularity.get(), it.write_optimal.get())
+    };
+    // Without figures of a drive it is thick.
+    assert_eq!(seen(&identify_namespace(&mut world)), (0, 1024, 0, 0));
+    let mut namespace = Namespace::new(1, 1024, 12);
+    namespace.hints = Some(WriteHints { granularity: 12, optimal: 1 << 17 });
+    world.target.set_namespaces(0, vec![namespace]).unwrap();
+    world.target.set_figures(0, Figures { used_blocks: Some(77), ..Figures::default() });
+    assert_eq!(world.target.take_looks(), [0], "a host that looks again sees newer figures");
+    let told = identify_namespace(&mut world);
+    assert_eq!(seen(&told), (IdentifyNamespace::THIN | IdentifyNamespace::HINTS, 77, 11, u16::MAX));
+    let one_block = [told.write_alignment, told.deallocate_granularity, told.deallocate_alignment];
+    assert_eq!(one_block.map(|less_one| less_one.get()), [0; 3]);
+    // More than there is cannot be used.
+    world.target.set_figures(0, Figures { used_blocks: Some(5000), ..Figures::default() });
+    assert_eq!(identify_namespace(&mut world).used_blocks.get(), 1024);
 }

@@ -40,6 +40,8 @@ pub struct Health {
     pub host_slots: u64,
     /// Slots programmed.
     pub programmed_slots: u64,
+    /// Slots that hold something current, now.
+    pub mapped_slots: u64,
     /// Raw bit error rate of its flash.
     pub raw_bit_error_rate: f64,
     /// Pages read, without retries.

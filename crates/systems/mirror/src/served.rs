@@ -178,6 +178,7 @@ impl Served for LiveMirror {
             erases_max: erases.iter().copied().max().unwrap_or(0),
             host_slots: ftl.host_slots,
             programmed_slots: ftl.programmed_slots(),
+            mapped_slots: data.ftl.valid_counts().map(u64::from).sum(),
             raw_bit_error_rate: nand.config().raw_bit_error_rate,
             page_reads: nand.counters().page_reads,
             read_retries: nand.counters().read_retries,

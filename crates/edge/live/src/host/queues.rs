@@ -1,9 +1,9 @@
 //! The queues of a host: a socket and a machine each, and the admin commands that set them up.
 
 use crate::clock::WallClock;
-use flashyard_nvme::admin::{AdminCommand, GetLogPage};
+use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify};
 use flashyard_nvme::nvm::NvmCommand;
-use flashyard_nvme::{NSID_ALL, Status};
+use flashyard_nvme::{IDENTIFY_BYTES, NSID_ALL, Status};
 use flashyard_nvmf::initiator::{
     Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
 };
@@ -223,6 +223,14 @@ impl Host {
     pub fn log_page(&mut self, page: u8, len_bytes: u32) -> Result<Vec<u8>, HostError> {
         let get = GetLogPage { page, nsid: NSID_ALL, len_bytes: len_bytes.into(), ..GetLogPage::default() };
         self.ask(AdminCommand::GetLogPage(get), Data::ToHost(len_bytes)).map(|done| done.data)
+    }
+
+    /// A structure of Identify about a namespace, 4096 bytes, by its number of [`cns`](flashyard_nvme::admin::cns).
+    ///
+    /// Errors: the connection fails, or no answer comes; a controller without it.
+    pub fn identify(&mut self, cns: u8, nsid: u32) -> Result<Vec<u8>, HostError> {
+        let identify = Identify { cns, nsid, ..Identify::default() };
+        self.ask(AdminCommand::Identify(identify), Data::ToHost(IDENTIFY_BYTES as u32)).map(|done| done.data)
     }
 
     /// Sets a feature for as long as the controller, or the drive, keeps it; `values` are dwords 11 and 12.

@@ -25,7 +25,7 @@ use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
-use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish};
+use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish, WriteHints};
 use flashyard_served::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
@@ -142,9 +142,21 @@ impl NvmeTcp {
         let life = before.until(&health, context.elapsed(), 0);
         let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
+        figures.used_blocks = context.used_blocks(volume.id);
         figures.capacity =
             context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, volume.limits.blocks));
         self.target.set_figures(subsystem, figures);
+    }
+
+    /// Tells hosts what sizes of writes suit a drive: a die row, which one command programs, and one of every die.
+    fn take_hints(&mut self, subsystem: usize, context: &Context<'_>) {
+        let Some(layout) = context.layout(self.volumes[subsystem]) else { return };
+        let granularity = layout.slots_per_die_row;
+        let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies) };
+        let mut namespaces = self.target.config().subsystems[subsystem].namespaces.clone();
+        namespaces.iter_mut().for_each(|namespace| namespace.hints = Some(hints));
+        let taken = self.target.set_namespaces(subsystem, namespaces);
+        debug_assert!(taken.is_ok(), "hints contradict nothing");
     }
 
     /// Hands on what hosts want of capacity-variant drives.
@@ -374,6 +386,9 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        for subsystem in 0..self.volumes.len() {
+            self.take_hints(subsystem, context);
+        }
         self.ports.register(context)
     }
 

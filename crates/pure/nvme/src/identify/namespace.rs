@@ -104,6 +104,11 @@ pub struct LbaFormat {
 }
 
 impl IdentifyNamespace {
+    /// Feature: thin provisioning, and the number of used blocks follows writes and deallocations.
+    pub const THIN: u8 = 1 << 0;
+    /// Feature: preferred sizes of writes and deallocations are reported.
+    pub const HINTS: u8 = 1 << 4;
+
     /// A structure of zeros, as an inactive namespace has.
     pub fn zeroed() -> Box<Self> {
         Self::new_box_zeroed().expect("4 KiB are there")

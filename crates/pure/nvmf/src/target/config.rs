@@ -75,8 +75,18 @@ pub struct Namespace {
     pub ana_group: u32,
     /// Writes are refused.
     pub is_read_only: bool,
-    /// Preferred granularity of writes in blocks; zero is none.
-    pub write_granularity: u16,
+    /// Sizes of writes that suit its drive, where those are known.
+    pub hints: Option<WriteHints>,
+}
+
+/// Sizes of writes that suit a drive, in blocks, each from one to 65,536. Their address does not matter, and any block can
+/// be deallocated by itself: a translation layer maps each block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteHints {
+    /// What one program command takes.
+    pub granularity: u32,
+    /// What all dies together take: a multiple of the granularity.
+    pub optimal: u32,
 }
 
 /// Hosts that may connect to a subsystem.
@@ -169,6 +179,9 @@ pub struct Figures {
     pub smart: SmartLog,
     /// Capacity in bytes.
     pub capacity_bytes: u64,
+    /// Blocks of its namespace that hold something; `None` where that is not known. A subsystem of several namespaces has
+    /// no such figure.
+    pub used_blocks: Option<u64>,
     /// Page of a capacity-variant drive; without it there is neither the page nor its features.
     pub capacity: Option<CapacityLog>,
 }
@@ -315,16 +328,7 @@ impl Subsystem {
 impl Namespace {
     /// A namespace of `blocks` blocks of 2^`block_log2` bytes in ANA group 1, without unique identifiers.
     pub const fn new(nsid: u32, blocks: u64, block_log2: u8) -> Self {
-        Self {
-            nsid,
-            blocks,
-            block_log2,
-            nguid: [0; 16],
-            uuid: [0; 16],
-            ana_group: 1,
-            is_read_only: false,
-            write_granularity: 0,
-        }
+        Self { nsid, blocks, block_log2, nguid: [0; 16], uuid: [0; 16], ana_group: 1, is_read_only: false, hints: None }
     }
 
     /// Size of a block in bytes.

@@ -27,7 +27,8 @@ impl Session {
     pub(super) fn identify(&self, target: &mut Target, identify: &Identify, reply: &mut Vec<u8>) -> Answer {
         let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         let (id, place) = (controller.id, controller.subsystem);
-        let target = &*target;
+        let whole = target;
+        let target = &*whole;
         let subsystem = place.and_then(|place| target.config.subsystems.get(place));
         let namespaces = subsystem.map_or(&[][..], |subsystem| &subsystem.namespaces);
         let is_blocks = identify.command_set == NVM_COMMAND_SET;
@@ -62,7 +63,13 @@ impl Session {
             | cns::NAMESPACE_INDEPENDENT
             | cns::NAMESPACE_ALLOCATED => {
                 let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid));
-                return identify_namespace(identify, found, namespaces, reply);
+                let figures = place.map(|place| target.figures[place]).unwrap_or_default();
+                let used = figures.used_blocks.filter(|_| namespaces.len() == 1);
+                let answer = identify_namespace(identify, (found, used), namespaces, reply);
+                if let (Some(place), cns::NAMESPACE) = (place, identify.cns) {
+                    whole.look(place);
+                }
+                return answer;
             }
             _ => return Answer::refusal(Status::INVALID_FIELD),
         }
@@ -169,7 +176,7 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
 /// Structures about one namespace.
 fn identify_namespace(
     identify: &Identify,
-    found: Option<&Namespace>,
+    (found, used): (Option<&Namespace>, Option<u64>),
     namespaces: &[Namespace],
     reply: &mut Vec<u8>,
 ) -> Answer {
@@ -187,7 +194,7 @@ fn identify_namespace(
             reply.extend_from_slice(common.as_bytes());
         }
         (cns::NAMESPACE | cns::NAMESPACE_ALLOCATED, Some(namespace)) => {
-            reply.extend_from_slice(namespace_structure(namespace).as_bytes());
+            reply.extend_from_slice(namespace_structure(namespace, used).as_bytes());
         }
         (cns::NAMESPACE_INDEPENDENT, Some(namespace)) => {
             let it = IdentifyNamespaceIndependent {
@@ -220,11 +227,14 @@ fn identify_namespace(
     Answer::SUCCESS
 }
 
-fn namespace_structure(namespace: &Namespace) -> Box<IdentifyNamespace> {
+fn namespace_structure(namespace: &Namespace, used: Option<u64>) -> Box<IdentifyNamespace> {
     let mut it = IdentifyNamespace::zeroed();
     it.size_blocks.set(namespace.blocks);
     it.capacity_blocks.set(namespace.blocks);
-    it.used_blocks.set(namespace.blocks);
+    it.used_blocks.set(used.map_or(namespace.blocks, |used| used.min(namespace.blocks)));
+    if used.is_some() {
+        it.features |= IdentifyNamespace::THIN;
+    }
     it.lba_formats[0].data_log2 = namespace.block_log2;
     it.sharing = 1;
     // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
@@ -233,14 +243,12 @@ fn namespace_structure(namespace: &Namespace) -> Box<IdentifyNamespace> {
     it.attributes = u8::from(namespace.is_read_only);
     it.nguid = namespace.nguid;
     it.capacity_bytes = (u128::from(namespace.blocks) << namespace.block_log2).to_le_bytes();
-    if namespace.write_granularity > 0 {
-        it.features |= 1 << 4;
-        let less_one = namespace.write_granularity - 1;
-        it.write_granularity.set(less_one);
-        it.write_alignment.set(less_one);
-        it.deallocate_granularity.set(less_one);
-        it.deallocate_alignment.set(less_one);
-        it.write_optimal.set(less_one);
+    if let Some(hints) = namespace.hints {
+        it.features |= IdentifyNamespace::HINTS;
+        let less_one = |blocks: u32| (blocks.clamp(1, 1 << 16) - 1) as u16;
+        it.write_granularity.set(less_one(hints.granularity));
+        it.write_optimal.set(less_one(hints.optimal));
+        // Zero is one block: the alignment of writes, granularity and alignment of deallocation.
     }
     it
 }

@@ -18,7 +18,7 @@ mod session;
 mod slots;
 mod transfer;
 
-pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig};
+pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig, WriteHints};
 pub use directory::{Demand, Target, Wish};
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use session::Session;

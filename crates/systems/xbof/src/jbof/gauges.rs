@@ -134,6 +134,7 @@ impl LiveJbof {
             erases_max: most,
             host_slots: ftl.host_slots,
             programmed_slots: ftl.programmed_slots(),
+            mapped_slots: data.ftl.valid_counts().map(u64::from).sum(),
             raw_bit_error_rate: data.flash.nand.config().raw_bit_error_rate,
             page_reads: data.flash.nand.counters().page_reads,
             read_retries: data.flash.nand.counters().read_retries,
