@@ -83,9 +83,9 @@ pub struct Namespace {
 /// be deallocated by itself: a translation layer maps each block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteHints {
-    /// What one program command takes.
+    /// Blocks that one program command takes.
     pub granularity: u32,
-    /// What all dies together take: a multiple of the granularity.
+    /// Blocks that all dies together take: a multiple of the granularity.
     pub optimal: u32,
 }
 
@@ -336,7 +336,7 @@ impl Namespace {
         1 << self.block_log2
     }
 
-    /// What it takes as a volume: remaps too, for which a command is not let through where they are not announced.
+    /// Requests that it takes as a volume: remaps too, for which a command is not let through where they are not announced.
     pub(super) const fn limits(&self) -> VolumeLimits {
         VolumeLimits::new(self.blocks, true)
     }
