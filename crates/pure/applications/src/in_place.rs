@@ -220,22 +220,20 @@ impl<D: Volume> Files for InPlaceFiles<D> {
         while done < len {
             let at = offset + done as u64;
             let (page, within) = ((at / BLOCK as u64) as u32, (at % BLOCK as u64) as usize);
-            let whole = if within == 0 { (len - done) / BLOCK } else { 0 };
-            if let Some((block, count)) = self.run(number, page, whole) {
-                pieces.push(Piece { first: block.into(), blocks: count as u32, at: done });
-                done += count * BLOCK;
-                continue;
-            }
-            let count = (BLOCK - within).min(len - done);
-            let bytes = self.page(number, page)?;
-            buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
+            let pages = (within + len - done).div_ceil(BLOCK);
+            let count = if let Some((block, blocks)) = self.run(number, page, pages) {
+                let count = (blocks * BLOCK - within).min(len - done);
+                pieces.push(Piece { first: block.into(), skip: within, at: done, len: count });
+                count
+            } else {
+                let count = (BLOCK - within).min(len - done);
+                let bytes = self.page(number, page)?;
+                buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
+                count
+            };
             done += count;
         }
-        match pieces[..] {
-            [Piece { first, blocks, at }] => self.device.read(first, &mut buffer[at..][..blocks as usize * BLOCK]),
-            _ => self.device.read_together(&pieces, buffer),
-        }
-        .map_err(failed)?;
+        self.device.read_together(&pieces, buffer).map_err(failed)?;
         Ok(len)
     }
 

@@ -4,6 +4,7 @@ use crate::contract::{Completion, Payload, Volume, VolumeError};
 use crate::request::Operation;
 use crate::volume::VolumeRequest;
 use flashyard_units::{SimSpan, SimTime};
+use std::ops::Range;
 
 /// The longest wait for one completion.
 const PATIENCE: SimSpan = SimSpan::from_ms(60_000);
@@ -13,10 +14,20 @@ const PATIENCE: SimSpan = SimSpan::from_ms(60_000);
 pub struct Piece {
     /// The first block.
     pub first: u64,
-    /// How many.
-    pub blocks: u32,
-    /// Where their bytes begin in the buffer.
+    /// Bytes of it that are not wanted, fewer than a block.
+    pub skip: usize,
+    /// Where the bytes begin in the buffer.
     pub at: usize,
+    /// How many bytes; they may end within a block.
+    pub len: usize,
+}
+
+/// Where what one request has found goes to.
+struct Place {
+    bytes: Range<usize>,
+    skip: usize,
+    /// Bytes that the request finds.
+    found: usize,
 }
 
 /// A volume whose requests are waited for, one after the other. Ranges that are longer than a request may be are taken in
@@ -127,7 +138,7 @@ impl<V: Volume> Blocking<V> {
         })
     }
 
-    /// Reads pieces that are apart on the volume, all of them under way together.
+    /// Reads pieces that are apart on the volume, all of them under way together. Blocks that are wanted in part are read whole.
     ///
     /// Errors: those of [`Self::call`], of any piece. The buffer then holds anything.
     pub fn read_together(&mut self, pieces: &[Piece], buffer: &mut [u8]) -> Result<(), VolumeError> {
@@ -136,15 +147,17 @@ impl<V: Volume> Blocking<V> {
         let first_token = self.tokens + 1;
         let mut places = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let mut done = 0;
-            while done < piece.blocks {
-                let count = info.limits.request_blocks.min(piece.blocks - done);
-                let first = piece.first + u64::from(done);
+            let blocks = (piece.skip + piece.len).div_ceil(block_bytes) as u32;
+            let (mut first, mut skip, mut bytes) = (piece.first, piece.skip, piece.at..piece.at + piece.len);
+            let mut left = blocks;
+            while left > 0 {
+                let count = info.limits.request_blocks.min(left);
                 let request = VolumeRequest { volume: info.id, operation: Operation::Read, first, count, source: 0 };
                 self.tokens += 1;
                 self.volume.submit(self.now, self.tokens, &request, Payload::None)?;
-                places.push((piece.at + done as usize * block_bytes, count as usize * block_bytes));
-                done += count;
+                let upto = bytes.end.min(bytes.start + count as usize * block_bytes - skip);
+                places.push(Place { bytes: bytes.start..upto, skip, found: count as usize * block_bytes });
+                (first, skip, bytes.start, left) = (first + u64::from(count), 0, upto, left - count);
             }
         }
         let deadline = self.now.saturating_add(PATIENCE);
@@ -154,13 +167,16 @@ impl<V: Volume> Blocking<V> {
             for completion in self.ended.drain(..) {
                 // Completions of calls that were given up come late.
                 let Some(index) = completion.token.checked_sub(first_token) else { continue };
-                let &(at, bytes) =
-                    places.get(index as usize).ok_or_else(|| VolumeError::Io("an unknown token".to_owned()))?;
+                let place = places.get(index as usize).ok_or_else(|| VolumeError::Io("an unknown token".to_owned()))?;
                 completion.result?;
-                if completion.bytes.len() != bytes {
-                    return Err(VolumeError::Io(format!("{} bytes instead of {bytes}", completion.bytes.len())));
+                if completion.bytes.len() != place.found {
+                    return Err(VolumeError::Io(format!(
+                        "{} bytes instead of {}",
+                        completion.bytes.len(),
+                        place.found
+                    )));
                 }
-                buffer[at..at + bytes].copy_from_slice(&completion.bytes);
+                buffer[place.bytes.clone()].copy_from_slice(&completion.bytes[place.skip..][..place.bytes.len()]);
                 left -= 1;
             }
             if left > 0 && self.now >= deadline {
@@ -306,29 +322,35 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_are_read_together_and_each_goes_to_its_place(
-            request_blocks in 1_u32..9, pieces in prop::collection::vec((0_u64..50, 1_u32..14), 0..9), seed: u8,
+            request_blocks in 1_u32..9,
+            pieces in prop::collection::vec((0_u64..50, 0..BLOCK_BYTES, 1..13 * BLOCK_BYTES), 0..9),
+            seed: u8,
         ) {
             let mut volume = Blocking::new(Slow::new(request_blocks));
             let bytes: Vec<u8> = (0..BLOCKS * BLOCK_BYTES).map(|at| (at as u8).wrapping_mul(31) ^ seed).collect();
             volume.write(0_u64, &bytes).expect("it fits");
-            let mut blocks = 0;
+            let written = volume.volume().requests.len();
             let mut expected = Vec::new();
             let mut list = Vec::new();
-            for (first, count) in pieces {
-                list.push(Piece { first, blocks: count, at: blocks * BLOCK_BYTES });
-                expected.extend_from_slice(&bytes[first as usize * BLOCK_BYTES..][..count as usize * BLOCK_BYTES]);
-                blocks += count as usize;
+            let mut requests = 0;
+            for (first, skip, len) in pieces {
+                list.push(Piece { first, skip, at: expected.len(), len });
+                expected.extend_from_slice(&bytes[first as usize * BLOCK_BYTES + skip..][..len]);
+                requests += (skip + len).div_ceil(BLOCK_BYTES).div_ceil(request_blocks as usize);
             }
             let mut found = vec![0; expected.len()];
             volume.read_together(&list, &mut found).expect("it fits");
             prop_assert_eq!(found, expected);
+            // A block that is wanted in part is read with its neighbours.
+            prop_assert_eq!(volume.volume().requests.len() - written, requests);
         }
     }
 
     #[test]
     fn a_piece_that_cannot_be_read_fails_all() {
         let mut volume = Blocking::new(Slow::new(8));
-        let pieces = [Piece { first: 3, blocks: 1, at: 0 }, Piece { first: 64, blocks: 1, at: BLOCK_BYTES }];
+        let piece = |first, at| Piece { first, skip: 0, at, len: BLOCK_BYTES };
+        let pieces = [piece(3, 0), piece(64, BLOCK_BYTES)];
         assert!(matches!(volume.read_together(&pieces, &mut [0; 2 * BLOCK_BYTES]), Err(VolumeError::Refused(_))));
         // The piece that was under way comes late, and is left out.
         volume.read(5_u64, &mut [0; BLOCK_BYTES]).expect("it fits");

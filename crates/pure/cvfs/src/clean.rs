@@ -122,8 +122,8 @@ fn carry_together<D: Volume>(fs: &mut FileSystem<D>, blocks: &[u32]) -> Result<(
             continue;
         }
         match pieces.last_mut() {
-            Some(last) if last.first + u64::from(last.blocks) == u64::from(block) => last.blocks += 1,
-            _ => pieces.push(Piece { first: block.into(), blocks: 1, at: pages.len() * BLOCK_BYTES }),
+            Some(last) if last.first + (last.len / BLOCK_BYTES) as u64 == u64::from(block) => last.len += BLOCK_BYTES,
+            _ => pieces.push(Piece { first: block.into(), skip: 0, at: pages.len() * BLOCK_BYTES, len: BLOCK_BYTES }),
         }
         pages.push((ino, page));
     }

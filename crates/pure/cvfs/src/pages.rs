@@ -34,23 +34,20 @@ impl<D: Volume> FileSystem<D> {
         while done < len {
             let at = offset + done as u64;
             let (page, within) = ((at / PAGE), (at % PAGE) as usize);
-            let run = if within == 0 { self.run_from(ino, page, (len - done) / BLOCK_BYTES)? } else { None };
-            if let Some((block, blocks)) = run {
-                pieces.push(Piece { first: block.into(), blocks: blocks as u32, at: done });
-                done += blocks * BLOCK_BYTES;
-                continue;
-            }
-            let count = (BLOCK_BYTES - within).min(len - done);
-            let bytes = self.page(ino, page)?;
-            buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
+            let pages = (within + len - done).div_ceil(BLOCK_BYTES);
+            let count = if let Some((block, blocks)) = self.run_from(ino, page, pages)? {
+                let count = (blocks * BLOCK_BYTES - within).min(len - done);
+                pieces.push(Piece { first: block.into(), skip: within, at: done, len: count });
+                count
+            } else {
+                let count = (BLOCK_BYTES - within).min(len - done);
+                let bytes = self.page(ino, page)?;
+                buffer[done..done + count].copy_from_slice(&bytes[within..within + count]);
+                count
+            };
             done += count;
         }
-        match pieces[..] {
-            [Piece { first, blocks, at }] => {
-                self.device.read(first, &mut buffer[at..][..blocks as usize * BLOCK_BYTES])?
-            }
-            _ => self.device.read_together(&pieces, buffer)?,
-        }
+        self.device.read_together(&pieces, buffer)?;
         Ok(len)
     }
 
