@@ -61,18 +61,16 @@ impl<V: Volume> Noting<V> {
         let block_bytes = self.volume.info().block_bytes;
         let mut notes = self.notes.drain(..).peekable();
         while let Some(note) = notes.next() {
-            let Note::Request { operation, mut first, count: mut left } = note else {
+            let Note::Request { operation, first, count: mut left } = note else {
                 into.push_back(Step::Wait);
                 continue;
             };
-            // Neighbours that go out together become one request, at its end or, as for a file's last page that is read before
-            // the others, at its front.
+            // Neighbours that go out together become one request.
             while let Some(&Note::Request { operation: next, first: at, count }) = notes.peek()
                 && next == operation
                 && operation != Operation::Flush
-                && (at == first + u64::from(left) || at + u64::from(count) == first)
+                && at == first + u64::from(left)
             {
-                first = first.min(at);
                 left += count;
                 notes.next();
             }
@@ -160,13 +158,6 @@ mod tests {
         let write = |block, blocks| ask(Operation::Write, block, blocks);
         assert_eq!(steps(&mut volume, 3), [write(10, 3), write(13, 2), write(20, 1), Step::Wait]);
         assert_eq!(steps(&mut volume, 3), []);
-        volume.volume_mut().set_reads_together(true);
-        for (block, blocks) in [(14_u64, 1), (10, 4), (9, 1), (12, 1)] {
-            volume.read(block, &mut vec![0; blocks * BLOCK_BYTES]).expect("it is there");
-        }
-        let read = |block, blocks| ask(Operation::Read, block, blocks);
-        assert_eq!(steps(&mut volume, 32), [read(9, 6), read(12, 1), Step::Wait]);
-        volume.volume_mut().set_reads_together(false);
     }
 
     #[test]
@@ -180,16 +171,11 @@ mod tests {
         volume.volume_mut().set_reads_together(true);
         volume.read(8_u64, &mut page).expect("it is there");
         volume.read(7_u64, &mut page).expect("it is there");
-        volume.read(20_u64, &mut page).expect("it is there");
-        volume.read(10_u64, &mut page).expect("it is there");
         let read = |block| ask(Operation::Read, block, 1);
         let flush = Step::Ask(BlockRequest { operation: Operation::Flush, offset_bytes: 0, len_bytes: 0 });
         let waits =
             [read(3), Step::Wait, read(4), Step::Wait, ask(Operation::Write, 5, 1), Step::Wait, flush, Step::Wait];
-        assert_eq!(
-            steps(&mut volume, 32),
-            [&waits[..], &[ask(Operation::Read, 7, 2), read(20), read(10), Step::Wait]].concat()
-        );
+        assert_eq!(steps(&mut volume, 32), [&waits[..], &[read(8), read(7), Step::Wait]].concat());
     }
 
     proptest! {
