@@ -55,7 +55,7 @@ test-spdk: ## the host of SPDK against our target, from a Python module that it 
 test-python: ## the Python package: its wheel in a virtual environment, tests and types (some minutes; Python 3.10 or newer, packages of its index)
 	$(PYTHON) -m venv python/.venv
 	python/.venv/bin/pip install --quiet --disable-pip-version-check -r python/requirements.txt
-	cd python && .venv/bin/maturin build --quiet --locked --profile dev --compatibility linux --out .venv/wheels
+	cd python && CARGO_TARGET_DIR=../target .venv/bin/maturin build --quiet --locked --profile dev --compatibility linux --out .venv/wheels
 	python/.venv/bin/pip install --quiet --disable-pip-version-check --force-reinstall --no-deps python/.venv/wheels/flashyard-*.whl
 	cd python/tests && ../.venv/bin/python -m pytest -q .
 
