@@ -140,4 +140,14 @@ mod tests {
             assert_eq!(text.contains("reproduce "), system.study().is_some(), "{text}");
         }
     }
+
+    #[test]
+    fn the_page_of_commands_names_each_scenario_that_the_program_carries_once() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../docs/commands.md"));
+        let page = page.expect("the page is there");
+        let list = page.split("\n\n").nth(1).expect("a paragraph follows the title");
+        for carried in SYSTEMS.carried() {
+            assert_eq!(list.matches(&format!("`{}`", carried.name)).count(), 1, "{} in docs/commands.md", carried.name);
+        }
+    }
 }
