@@ -34,6 +34,7 @@ mod peers;
 mod record;
 mod remote;
 mod report;
+mod reserved;
 mod socket;
 mod under_way;
 

@@ -1,0 +1,32 @@
+//! Volumes that hosts of one front end have reserved, for the others: their clients are no hosts, and count as such that are
+//! not registered.
+
+use flashyard_blk::{Operation, VolumeRequest};
+use flashyard_nvmf::target::Strangers;
+use flashyard_units::VolumeId;
+use std::collections::BTreeMap;
+
+/// Reserved volumes: the front end that knows the hosts, and the requests that clients of others may make.
+#[derive(Debug, Default)]
+pub(crate) struct Reserved(BTreeMap<VolumeId, (usize, Strangers)>);
+
+impl Reserved {
+    pub(crate) fn set(&mut self, volume: VolumeId, front: usize, strangers: Strangers) {
+        match strangers {
+            Strangers::All => self.0.remove(&volume),
+            _ => self.0.insert(volume, (front, strangers)),
+        };
+    }
+
+    /// Whether a client of this front end may not make the request. A flush changes nothing, and may belong to a write that
+    /// was taken before.
+    pub(crate) fn keeps_out(&self, front: usize, request: &VolumeRequest) -> bool {
+        let Some(&(knowing, strangers)) = self.0.get(&request.volume) else { return false };
+        knowing != front
+            && match request.operation {
+                Operation::Flush => false,
+                Operation::Read => strangers == Strangers::Nothing,
+                _ => true,
+            }
+    }
+}
