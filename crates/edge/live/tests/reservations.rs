@@ -107,6 +107,41 @@ fn a_reservation_keeps_other_hosts_and_clients_of_other_protocols_out() {
 }
 
 #[test]
+fn preempt_and_abort_waits_for_the_commands_of_the_others_and_takes_them_back() {
+    // So slow that commands are under way for milliseconds, and those behind them for longer.
+    serve(Limits::default(), Tempo::Scaled(0.01), |served| {
+        let (mut one, mut two) = (join(&served, 1), join(&served, 2));
+        register(&mut one, 0xA);
+        register(&mut two, 0xB);
+        let kind = ReservationKind::WriteExclusiveRegistrants;
+        assert_eq!(acquire(&mut one, AcquireAction::Acquire, kind, (0xA, 0)), DONE);
+        let sent = 24;
+        for lba in 0..sent {
+            let range = BlockRange { lba: lba * 16, blocks: 16 };
+            let write = NvmCommand::Write { range, fua: false };
+            one.send(1, write, vec![7; 16 * 4096], 0).expect("the server listens");
+        }
+        // The data of the first ones is asked for, and goes on its way.
+        let mut ended = one.ended(1).expect("the first ones end");
+        let kind = ReservationKind::ExclusiveAccess;
+        assert_eq!(acquire(&mut two, AcquireAction::PreemptAndAbort, kind, (0xB, 0xA)), DONE);
+        let count = sent as usize - ended.len();
+        ended.extend(one.ended(count).expect("all of them end"));
+        assert_eq!(ended.len(), sent as usize);
+        let of = |status: Status| ended.iter().filter(|done| done.status.code() == status).count();
+        let (done, taken_back, refused) = (of(DONE), of(Status::ABORTED_PREEMPT), of(CONFLICT));
+        assert_eq!(done + taken_back + refused, sent as usize, "{ended:?}");
+        assert!(taken_back + refused > 0, "{done} were done before they could be taken back");
+        // Nothing of the other host changes the drive behind the answer.
+        let first = BlockRange { lba: 0, blocks: 1 };
+        let write = NvmCommand::Write { range: first, fua: false };
+        assert_eq!(two.command(1, write, vec![9; 4096], 0).expect("an answer").status, DONE);
+        let read = NvmCommand::Read { range: first, fua: false };
+        assert_eq!(two.command(1, read, Vec::new(), 4096).expect("an answer").data, [9; 4096]);
+    });
+}
+
+#[test]
 fn a_pulled_drive_keeps_its_reservations() {
     // Without a clock no time would pass in which the drive gets ready.
     serve(Limits::default(), Tempo::Scaled(1.0), |served| {
