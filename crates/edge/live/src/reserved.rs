@@ -30,3 +30,28 @@ impl Reserved {
             }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_of_other_front_ends_are_kept_out_as_far_as_the_reservation_goes() {
+        const VOLUME: VolumeId = VolumeId::new(3);
+        let mut reserved = Reserved::default();
+        let kept_out = |reserved: &Reserved, front, volume| {
+            [Operation::Read, Operation::Write, Operation::Trim, Operation::Remap, Operation::Flush].map(|operation| {
+                reserved.keeps_out(front, &VolumeRequest { volume, operation, first: 0, count: 1, source: 9 })
+            })
+        };
+        assert_eq!(kept_out(&reserved, 1, VOLUME), [false; 5]);
+        reserved.set(VOLUME, 0, Strangers::Reads);
+        assert_eq!(kept_out(&reserved, 1, VOLUME), [false, true, true, true, false]);
+        reserved.set(VOLUME, 0, Strangers::Nothing);
+        assert_eq!(kept_out(&reserved, 1, VOLUME), [true, true, true, true, false]);
+        assert_eq!(kept_out(&reserved, 0, VOLUME), [false; 5], "the front end that knows its hosts judges by itself");
+        assert_eq!(kept_out(&reserved, 1, VolumeId::new(2)), [false; 5]);
+        reserved.set(VOLUME, 0, Strangers::All);
+        assert_eq!(kept_out(&reserved, 1, VOLUME), [false; 5]);
+    }
+}
