@@ -8,6 +8,7 @@ use flashyard_nvme::fabrics::{ConnectData, FabricsCommand};
 use flashyard_nvme::identify::{read_descriptors, read_list};
 use flashyard_nvme::log::read_ana_log;
 use flashyard_nvme::nvm::{DsmRange, NvmCommand};
+use flashyard_nvme::reservation::{ReservationCommand, ReservationReport};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{Cqe, Sqe};
 use libfuzzer_sys::fuzz_target;
@@ -17,6 +18,9 @@ fuzz_target!(|input: &[u8]| {
         let id = sqe.command_id.get();
         if let Ok(command) = NvmCommand::decode(&sqe) {
             assert_eq!(NvmCommand::decode(&command.encode(id, sqe.nsid.get())), Ok(command));
+        }
+        if let Ok(command) = ReservationCommand::decode(&sqe) {
+            assert_eq!(ReservationCommand::decode(&command.encode(id, sqe.nsid.get())), Ok(command));
         }
         if let Ok(command) = AdminCommand::decode(&sqe) {
             assert_eq!(AdminCommand::decode(&command.encode(id)), Ok(command));
@@ -41,4 +45,5 @@ fuzz_target!(|input: &[u8]| {
     read_ana_log(input);
     read_list(input).count();
     DsmRange::decode_all(input).count();
+    ReservationReport::decode(input);
 });

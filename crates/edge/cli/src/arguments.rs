@@ -408,8 +408,8 @@ pub(crate) struct ServeOptions {
     /// Serve NVMe over TCP at this address, for example 127.0.0.1:4420; several make several ports to the same drives
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]], in a file that others cannot read; everybody
-    /// without it
+    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]], for all drives or for those of a line
+    /// [drive-0 drive-3] above, in a file that others cannot read; everybody without it
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) hosts: Option<PathBuf>,
     /// Let clients in from other machines, or over NBD beside --hosts, without any proof of who they are

@@ -1,10 +1,11 @@
 //! How clients reach an enclosure that serves, NVMe/TCP and NBD, and which may.
 
 use crate::arguments::ServeOptions;
-use crate::{output, secrets};
+use crate::hosts::HostList;
+use crate::output;
 use anyhow::{Context, Result, bail};
 use flashyard_live::{FrontEnds, Nbd, NbdAddress, NvmeTcp};
-use flashyard_nvmf::target::{Host, Hosts, Limits, Namespace, Subsystem, TargetConfig};
+use flashyard_nvmf::target::{Limits, Namespace, Subsystem, TargetConfig};
 use flashyard_units::VolumeId;
 use flashyard_vhost_user::VhostUserBlk;
 use std::fs::File;
@@ -39,6 +40,7 @@ impl Names<'_> {
         format!("{}{name}", self.nqn)
     }
 
+    /// The name of a volume to clients that know no NVMe, and to lists of hosts.
     fn export(&self, volume: VolumeId) -> String {
         if self.volumes.is_empty() { format!("drive-{volume}") } else { self.of(volume) }
     }
@@ -55,18 +57,19 @@ impl Names<'_> {
 
 /// NVMe over TCP at `addresses`, a subsystem for each exported drive.
 ///
-/// Errors: an address that cannot be listened on.
+/// Errors: an address that cannot be listened on; a list of hosts that names a drive that is not there.
 pub(crate) fn add_nvme(
     fronts: &mut FrontEnds,
     addresses: &[SocketAddr],
-    hosts: Hosts,
+    hosts: &HostList,
     names: &Names<'_>,
     endurance_erases: u32,
 ) -> Result<()> {
+    let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
+    hosts.check(&ids.iter().map(|&id| names.export(id)).collect::<Vec<_>>())?;
     if addresses.is_empty() {
         return Ok(());
     }
-    let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
     let front = nvme(fronts, addresses, hosts, names, endurance_erases)?;
     for address in front.addresses() {
         output::line(&format!("NVMe/TCP on {address}: {}{}", names.nqn, names.range(&ids)));
@@ -78,7 +81,12 @@ pub(crate) fn add_nvme(
 /// The only volume of some front ends under this name at an address; returns where it listens.
 ///
 /// Errors: an address that cannot be listened on.
-pub(crate) fn add_piece(fronts: &mut FrontEnds, address: SocketAddr, nqn: &str, hosts: Hosts) -> Result<SocketAddr> {
+pub(crate) fn add_piece(
+    fronts: &mut FrontEnds,
+    address: SocketAddr,
+    nqn: &str,
+    hosts: &HostList,
+) -> Result<SocketAddr> {
     let names = Names { nqn, volumes: &[String::new()] };
     let front = nvme(fronts, &[address], hosts, &names, u32::MAX)?;
     let found = front.addresses().next().context("it has no port")?;
@@ -89,7 +97,7 @@ pub(crate) fn add_piece(fronts: &mut FrontEnds, address: SocketAddr, nqn: &str, 
 fn nvme(
     fronts: &FrontEnds,
     addresses: &[SocketAddr],
-    hosts: Hosts,
+    hosts: &HostList,
     names: &Names<'_>,
     endurance_erases: u32,
 ) -> Result<NvmeTcp> {
@@ -103,7 +111,7 @@ fn nvme(
             &format!("FY{:06}", volume.id.get()),
             vec![namespace],
         );
-        subsystem.hosts = hosts.clone();
+        subsystem.hosts = hosts.of(&names.export(volume.id));
         subsystem.has_write_cache = !volume.protected;
         subsystem.has_remap = volume.limits.remaps;
         subsystem
@@ -118,9 +126,6 @@ fn nvme(
     NvmeTcp::new(addresses, config, ids, endurance_erases).context("--listen")
 }
 
-/// NBD at `address`, an export for each drive.
-///
-/// Errors: an address that cannot be listened on.
 /// Begins the trace of `--record`, if that is asked for.
 ///
 /// Errors: a file that is there already, or cannot be written.
@@ -133,6 +138,9 @@ pub(crate) fn record(options: &ServeOptions, fronts: &mut FrontEnds) -> Result<(
     Ok(())
 }
 
+/// NBD at `address`, an export for each drive.
+///
+/// Errors: an address that cannot be listened on.
 pub(crate) fn add_nbd(fronts: &mut FrontEnds, address: &NbdAddress, names: &Names<'_>) -> Result<()> {
     let named: Vec<_> = fronts.volumes().iter().map(|&volume| (names.export(volume.id), volume)).collect();
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;
@@ -179,8 +187,8 @@ fn identity(nqn: &str, volume: VolumeId) -> [u8; 16] {
 ///
 /// Errors: a file of hosts that cannot be read, or that others may read; a front end that lets hosts of other machines in
 /// without a proof, unless that was asked for.
-pub(crate) fn hosts(options: &ServeOptions) -> Result<Hosts> {
-    let hosts = options.hosts.as_deref().map_or(Ok(Hosts::Any), read_hosts)?;
+pub(crate) fn hosts(options: &ServeOptions) -> Result<HostList> {
+    let hosts = options.hosts.as_deref().map_or(Ok(HostList::Any), HostList::read)?;
     let found = openings(options, &hosts);
     if let (Some(opening), false) = (found.first(), options.insecure) {
         bail!("{opening}; or say --insecure");
@@ -190,17 +198,17 @@ pub(crate) fn hosts(options: &ServeOptions) -> Result<Hosts> {
 }
 
 /// Ways in for clients that prove nothing, each with what would close it.
-fn openings(options: &ServeOptions, hosts: &Hosts) -> Vec<String> {
+fn openings(options: &ServeOptions, hosts: &HostList) -> Vec<String> {
     let beyond = |address: &&SocketAddr| !address.ip().to_canonical().is_loopback();
     let file = options.hosts.as_deref().unwrap_or(Path::new("")).display();
     let mut found = Vec::new();
     for address in options.listen.iter().filter(beyond) {
         found.extend(match hosts {
-            Hosts::Any => Some(format!(
+            HostList::Any => Some(format!(
                 "--listen {address}: other machines reach this address, and any host may read and write the drives; list \
                  those that may, with their secrets, by --hosts FILE"
             )),
-            Hosts::Listed(hosts) => hosts.iter().find(|host| host.secret.is_none()).map(|host| {
+            HostList::Listed { .. } => hosts.without_secret().map(|host| {
                 format!(
                     "--listen {address}: other machines reach this address, and {} of --hosts {file} has no secret, so \
                      that any host may take its name; give it one (nvme gen-dhchap-key)",
@@ -229,40 +237,6 @@ fn openings(options: &ServeOptions, hosts: &Hosts) -> Vec<String> {
         ));
     }
     found
-}
-
-/// Lines of `NQN [SECRET [CONTROLLER-SECRET]]`; `#` begins a comment.
-fn read_hosts(path: &Path) -> Result<Hosts> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("--hosts {}: cannot be read", path.display()))?;
-    let mut hosts: Vec<(u32, Host)> = Vec::new();
-    for (number, line) in (1_u32..).zip(text.lines()) {
-        let place = || format!("{}:{number}", path.display());
-        let line = line.split('#').next().unwrap_or_default();
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let (nqn, secrets) = match words[..] {
-            [] => continue,
-            [nqn, ref secrets @ ..] if secrets.len() <= 2 => (nqn, secrets),
-            _ => bail!(
-                "{}: give the name of a host, its secret and the controller's, the last two only if wanted",
-                place()
-            ),
-        };
-        if let Some((first, _)) = hosts.iter().find(|(_, host)| host.nqn == nqn) {
-            bail!("{}: {nqn} is listed in line {first} already", place());
-        }
-        let secret = |index: usize| secrets.get(index).map(|text| text.parse()).transpose();
-        let host = Host {
-            nqn: nqn.to_owned(),
-            secret: secret(0).with_context(place)?,
-            controller_secret: secret(1).with_context(place)?,
-        };
-        hosts.push((number, host));
-    }
-    let hosts: Vec<Host> = hosts.into_iter().map(|(_, host)| host).collect();
-    if hosts.iter().any(|host| host.secret.is_some() || host.controller_secret.is_some()) {
-        secrets::check_private("--hosts", path)?;
-    }
-    Ok(Hosts::Listed(hosts))
 }
 
 #[cfg(test)]
@@ -332,24 +306,5 @@ mod tests {
         let beside = listed(&with_secret, &tcp).expect("the drives are open over NBD");
         assert!(beside.starts_with("--nbd 127.0.0.1:10809 beside --hosts"), "{beside}");
         assert_eq!(listed(&with_secret, &["--listen", "127.0.0.1:4420", "--nbd", "unix:x"]), None);
-    }
-
-    #[test]
-    fn hosts_are_read_line_by_line() {
-        let text = format!("# who\n\nnqn.a\n  nqn.b {SECRET} # with a proof\nnqn.c\t{SECRET} {SECRET}\n");
-        let Ok(Hosts::Listed(hosts)) = read_hosts(file(&text, 0o600).path()) else { panic!("it is a list") };
-        let seen: Vec<_> = hosts
-            .iter()
-            .map(|host| (host.nqn.as_str(), host.secret.is_some(), host.controller_secret.is_some()))
-            .collect();
-        assert_eq!(seen, [("nqn.a", false, false), ("nqn.b", true, false), ("nqn.c", true, true)]);
-        let refused = |text: &str, mode| format!("{:#}", read_hosts(file(text, mode).path()).expect_err("it is wrong"));
-        assert!(refused("nqn.a\nnqn.b DHHC-1:00:x\n", 0o600).contains(":2: a secret has the form"));
-        assert!(refused(&format!("nqn.a {SECRET} {SECRET} more\n"), 0o600).contains(":1: give the name of a host"));
-        assert!(refused("nqn.a\n\nnqn.a\n", 0o600).contains(":3: nqn.a is listed in line 1 already"));
-        // Names alone may be seen; secrets may not.
-        assert!(read_hosts(file("nqn.a\n", 0o644).path()).is_ok());
-        assert!(refused(&text, 0o644).contains("its mode 644 lets other users at them; chmod 600 "));
-        assert!(format!("{:#}", read_hosts(Path::new("/nowhere")).expect_err("it is not there")).contains("/nowhere"));
     }
 }

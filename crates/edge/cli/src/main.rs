@@ -13,6 +13,7 @@ mod drive;
 mod faults;
 mod fit;
 mod fronts;
+mod hosts;
 mod init;
 mod load;
 mod new_drive;

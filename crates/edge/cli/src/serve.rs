@@ -3,6 +3,7 @@
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
 use crate::fronts::Names;
+use crate::hosts::HostList;
 use crate::watch::{Subject, Watch};
 use crate::worlds::{serving, set_up_world, tempo_of};
 use crate::{Outcome, fronts, output, parallel, volumes};
@@ -12,7 +13,6 @@ use flashyard_live::{
     ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Tempo, noise,
     run_load,
 };
-use flashyard_nvmf::target::Hosts;
 use flashyard_scenario::{Overrides, Purpose, Resolved, Scenario, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan};
@@ -67,10 +67,10 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     if describes_volumes(&text) {
         return volumes::serve(options, &text, hosts);
     }
-    serve_scenario(options, hosts)
+    serve_scenario(options, &hosts)
 }
 
-fn serve_scenario(options: &ServeOptions, hosts: Hosts) -> Result<Outcome> {
+fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     let source = Source::open(&options.scenario, None)?;
     let resolved = resolved(options, &source)?;
     let scenario = &resolved.scenario;

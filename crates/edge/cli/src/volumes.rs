@@ -2,12 +2,12 @@
 
 use crate::arguments::ServeOptions;
 use crate::fronts::Names;
+use crate::hosts::HostList;
 use crate::volume_page::VolumePage;
 use crate::{Outcome, drive, fronts, output, parallel, secrets, volume_control};
 use anyhow::{Context, Result, bail};
 use flashyard_live::{FrontEnds, Limits};
 use flashyard_nvmf::secret::Secret;
-use flashyard_nvmf::target::Hosts;
 use flashyard_volumes::{Rack, Volumes, open};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Serves the volumes that `text`, of the file of the command line, describes.
-pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<Outcome> {
+pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: HostList) -> Result<Outcome> {
     let shown = options.scenario.display();
     if let Some(flag) = stray(options) {
         bail!("{shown}: it describes volumes, and {flag} is for the drives of a scenario; leave it out");
@@ -30,8 +30,10 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
     parallel::catch_interrupt()?;
     let names = Names { nqn: options.nqn.as_deref().unwrap_or(&nqn), volumes: &names };
     // Volumes do not wear. A server that lends need not have any.
-    if !names.volumes.is_empty() {
-        fronts::add_nvme(fronts, &options.listen, hosts.clone(), &names, u32::MAX)?;
+    if names.volumes.is_empty() {
+        hosts.check(&[])?;
+    } else {
+        fronts::add_nvme(fronts, &options.listen, &hosts, &names, u32::MAX)?;
     }
     options.nbd.as_ref().map(|address| fronts::add_nbd(fronts, address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(fronts, path)).transpose()?;
@@ -42,7 +44,7 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: Hosts) -> Result<
     page.iter().for_each(|(_, url)| output::line(&format!("dashboard: {url}")));
     let lends_at = rack.lends_at();
     let exports = move |fronts: &mut FrontEnds, address, nqn: &str| {
-        fronts::add_piece(fronts, address, nqn, hosts.clone()).map_err(|error| output::told(&error))
+        fronts::add_piece(fronts, address, nqn, &hosts).map_err(|error| output::told(&error))
     };
     rack.start(names.nqn, Arc::new(exports)).with_context(|| match lends_at {
         Some(address) => format!("{shown}: [lend]: {address} cannot be listened on"),
@@ -88,7 +90,7 @@ impl Ending {
 }
 
 /// Refuses a lender that other machines reach and whose pieces any host may have.
-fn refuse_open_lender(options: &ServeOptions, hosts: &Hosts, lends_at: Option<SocketAddr>) -> Result<()> {
+fn refuse_open_lender(options: &ServeOptions, hosts: &HostList, lends_at: Option<SocketAddr>) -> Result<()> {
     let Some(address) = lends_at.filter(|address| !address.ip().to_canonical().is_loopback()) else { return Ok(()) };
     let opening = format!(
         "{}: [lend]: other machines reach {address}, and consumers prove nothing when they ask; use a network of the rack alone",
@@ -97,7 +99,7 @@ fn refuse_open_lender(options: &ServeOptions, hosts: &Hosts, lends_at: Option<So
     if !options.insecure {
         bail!("{opening}, and say --insecure");
     }
-    if matches!(hosts, Hosts::Any) {
+    if matches!(hosts, HostList::Any) {
         tracing::warn!("{opening}, or list the hosts that may have pieces by --hosts");
     }
     Ok(())

@@ -253,23 +253,54 @@ fn talk(
     }
 }
 
-#[test]
-fn discovery_at_every_address_names_the_one_by_which_the_host_came() {
-    let mut server = Server::start(&["--listen", "0.0.0.0:0", "--insecure"]);
-    let line = server.says("NVMe/TCP on 0.0.0.0:");
-    let port: u16 = line.split(": ").next().and_then(|port| port.parse().ok()).expect("a port");
-    // All of 127.0.0.0/8 is this machine.
-    let mut stream = TcpStream::connect(("127.0.0.2", port)).expect("it listens everywhere");
+/// The discovery log, as it is for a host.
+fn discovery_log(address: &str, host: &str) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).expect("it listens there");
     stream.set_read_timeout(Some(PATIENCE)).expect("not zero");
     let mut effects = Effects::default();
-    let config = InitiatorConfig::new(HOST, DISCOVERY_NQN);
+    let config = InitiatorConfig::new(host, DISCOVERY_NQN);
     let mut host = Connection::admin(config, SimTime::ZERO, &mut effects);
     talk(&mut stream, &mut host, &mut effects, |host, _| host.is_ready());
     let get = GetLogPage { page: page::DISCOVERY, len_bytes: 4096, ..GetLogPage::default() };
     let entry = AdminCommand::GetLogPage(get).encode(0);
     host.submit_entry(1, entry, Data::ToHost(4096), &mut effects).expect("the queue has room");
     talk(&mut stream, &mut host, &mut effects, |_, effects| !effects.completions.is_empty());
-    let log = &effects.completions[0].data;
+    effects.completions.remove(0).data
+}
+
+#[test]
+fn hosts_see_and_use_the_drives_of_their_sections() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let file = directory.path().join("hosts");
+    let path = file.to_str().expect("a name in Unicode");
+    std::fs::write(&file, format!("[drive-1]\n{HOST}\n[*]\nnqn.2026-01.test:all\n")).expect("there is room");
+    let mut server = Server::start(&["--listen", "127.0.0.1:0", "--hosts", path, "--nqn", "nqn.2026-01.test:"]);
+    let line = server.says("NVMe/TCP on ");
+    let address = line.split(": ").next().expect("an address");
+    let seen = |host: &str| {
+        let log = discovery_log(address, host);
+        let names = log[2048..].chunks(1024).map(|entry| unpadded(&entry[256..512]));
+        names.take(usize::from(log[8]) - 1).collect::<Vec<_>>()
+    };
+    assert_eq!(seen("nqn.2026-01.test:all"), ["nqn.2026-01.test:0", "nqn.2026-01.test:1"]);
+    assert_eq!(seen(HOST), ["nqn.2026-01.test:1"]);
+    assert_eq!(seen("nqn.2026-01.test:other"), [""; 0]);
+    let load = |drive: &'static str| ["load", address, drive, "--seconds", "0.1", "--host-nqn", HOST];
+    let output = run(&load("nqn.2026-01.test:1"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    refused(&load("nqn.2026-01.test:0"), "Connect Invalid Host");
+    std::fs::write(&file, "[drive-1 drive-99]\nnqn.a\n").expect("there is room");
+    let serve = ["serve", "scenarios/live/scenario.toml", "--seconds", "0", "--listen", "127.0.0.1:0", "--hosts", path];
+    refused(&serve, "hosts:1:10: drive-99 is not served; there are drive-0, drive-1, … drive-");
+}
+
+#[test]
+fn discovery_at_every_address_names_the_one_by_which_the_host_came() {
+    let mut server = Server::start(&["--listen", "0.0.0.0:0", "--insecure"]);
+    let line = server.says("NVMe/TCP on 0.0.0.0:");
+    let port: u16 = line.split(": ").next().and_then(|port| port.parse().ok()).expect("a port");
+    // All of 127.0.0.0/8 is this machine.
+    let log = discovery_log(&format!("127.0.0.2:{port}"), HOST);
     // This discovery and two drives, with the requirements at byte 3 and the address at byte 512 of each entry.
     assert_eq!(log[8], 3);
     for entry in log[1024..].chunks(1024) {

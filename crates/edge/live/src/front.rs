@@ -27,8 +27,10 @@
 
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media, reads_as_zeros};
+use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_flash::Layout;
+use flashyard_nvmf::target::Strangers;
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::io;
@@ -84,6 +86,7 @@ pub struct Context<'a> {
     pub(crate) drives: Drives<'a>,
     pub(crate) limits: &'a Limits,
     pub(crate) budget: &'a mut Budget,
+    pub(crate) reserved: &'a mut Reserved,
 }
 
 /// Readiness of a socket, as the operating system reports it.
@@ -135,15 +138,24 @@ impl Context<'_> {
     /// Takes a request in under the front end's `tag`, at the end of this part of the turn. The answer comes as
     /// [`FrontEnd::answered`], never during this call.
     ///
-    /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length.
+    /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length; a volume
+    /// that is reserved by the host of another front end ([`Context::reserve`]).
     pub fn submit(&mut self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), Refused> {
         let VolumeRequest { volume, .. } = request;
         let volumes = self.volumes.len() as u16;
         let volume = self.volume(volume).ok_or(Refused::NoVolume { volume, volumes })?;
         check(&request, &volume.limits)?;
         payload.check(&request, volume.block_bytes)?;
+        if self.reserved.keeps_out(self.front, &request) {
+            return Err(Refused::Reserved { volume: request.volume });
+        }
         self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload });
         Ok(())
+    }
+
+    /// Tells the other front ends what their clients may still do to a volume: this one knows the hosts that have reserved it.
+    pub fn reserve(&mut self, volume: VolumeId, strangers: Strangers) {
+        self.reserved.set(volume, self.front, strangers);
     }
 
     /// Gives a request up: it is answered as soon as nothing can come of it any more.

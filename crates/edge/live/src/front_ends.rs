@@ -6,6 +6,7 @@ use crate::budget::{Budget, Limits};
 use crate::error::EngineError;
 use crate::front::{Answered, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 use crate::record::Recorder;
+use crate::reserved::Reserved;
 use flashyard_blk::VolumeInfo;
 use flashyard_served::Refused;
 use std::io;
@@ -33,6 +34,7 @@ pub struct FrontEnds {
     spare: Vec<Vec<u8>>,
     spare_bytes: usize,
     recorder: Option<Recorder>,
+    reserved: Reserved,
 }
 
 impl FrontEnds {
@@ -54,6 +56,7 @@ impl FrontEnds {
             spare: Vec::new(),
             spare_bytes: 0,
             recorder: None,
+            reserved: Reserved::default(),
         })
     }
 
@@ -186,6 +189,7 @@ impl FrontEnds {
             drives,
             limits: &self.limits,
             budget: &mut self.budget,
+            reserved: &mut self.reserved,
         };
         act(self.fronts[number].as_mut(), &mut context)
     }

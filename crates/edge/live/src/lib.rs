@@ -34,6 +34,7 @@ mod peers;
 mod record;
 mod remote;
 mod report;
+mod reserved;
 mod socket;
 mod under_way;
 
@@ -44,6 +45,7 @@ pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::Engine;
 pub use error::EngineError;
 pub use flashyard_blk::Payload;
+pub use flashyard_nvmf::target::Strangers;
 pub use front::{Answered, BlockState, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 pub use front_ends::FrontEnds;
 pub use hook::{EngineAccess, Hook, NoPort};

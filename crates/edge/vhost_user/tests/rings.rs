@@ -3,7 +3,7 @@
 #[path = "../../live/tests/small/mod.rs"]
 mod small;
 
-use flashyard_live::{Engine, SetUp, Tempo};
+use flashyard_live::{Answered, Context, Engine, FrontEnd, Readiness, SetUp, Strangers, Tempo};
 use flashyard_scenario::Scenario;
 use flashyard_served::Session;
 use flashyard_units::VolumeId;
@@ -172,8 +172,37 @@ fn pattern(seed: u8, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|place| (place as u8).wrapping_mul(31).wrapping_add(seed)).collect()
 }
 
+/// A front end whose only client, a host, has reserved the drive.
+struct Reserver(Strangers);
+
+impl FrontEnd for Reserver {
+    fn name(&self) -> String {
+        "a host that has reserved the drive".to_owned()
+    }
+
+    fn start(&mut self, context: &mut Context<'_>) -> std::io::Result<()> {
+        context.reserve(VolumeId::new(0), self.0);
+        Ok(())
+    }
+
+    fn ready(&mut self, _key: usize, _what: Readiness, _context: &mut Context<'_>) {}
+
+    fn turn(&mut self, _context: &mut Context<'_>) -> bool {
+        false
+    }
+
+    fn answered(&mut self, _answered: Answered<'_>) {}
+
+    fn send(&mut self, _context: &mut Context<'_>) {}
+}
+
 /// Serves a small drive while `client` works at its socket.
 fn serve<R: Send>(client: impl FnOnce(PathBuf) -> R + Send) -> R {
+    serve_beside(Strangers::All, client)
+}
+
+/// Serves a small drive of which others may use so much while `client` works at its socket.
+fn serve_beside<R: Send>(strangers: Strangers, client: impl FnOnce(PathBuf) -> R + Send) -> R {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("disk");
     let scenario: Scenario = scenario_with(&["drive.filled=0.0"]);
@@ -182,6 +211,7 @@ fn serve<R: Send>(client: impl FnOnce(PathBuf) -> R + Send) -> R {
     let mut engine = Engine::new(Session::new(world, None), media, &volumes, Tempo::Off).expect("there is a poll");
     let front = VhostUserBlk::new(&path, engine.volumes()).expect("it is free");
     engine.add_front(Box::new(front));
+    engine.add_front(Box::new(Reserver(strangers)));
     while_serving(engine, || client(path.clone())).1
 }
 
@@ -216,6 +246,17 @@ fn a_guest_reads_what_it_wrote_and_hears_of_what_cannot_be() {
         assert_eq!(guest.ask(READ, sectors, 4096), 1, "beyond the end");
         assert_eq!(guest.ask(99, 0, 4096), 2, "there is no such kind");
     });
+}
+
+#[test]
+fn a_guest_is_kept_out_of_a_drive_that_a_host_has_reserved() {
+    for (strangers, expected) in [(Strangers::Reads, [0, 1, 0]), (Strangers::Nothing, [1, 1, 0])] {
+        serve_beside(strangers, |path| {
+            let mut guest = Guest::connect(&path, 0);
+            let answers = [guest.ask(READ, 8, 4096), guest.ask(WRITE, 8, 4096), guest.ask(FLUSH, 0, 0)];
+            assert_eq!(answers, expected, "{strangers:?}");
+        });
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub enum AsyncEvent {
     Ana,
     /// The discovery log changed.
     Discovery,
+    /// There are news about reservations.
+    Reservation,
     /// An event that this crate does not name: kind, information, log page.
     Other {
         /// Bits 2:0.
@@ -29,6 +31,7 @@ pub enum AsyncEvent {
 impl AsyncEvent {
     const HEALTH: u8 = 1;
     const NOTICE: u8 = 2;
+    const COMMAND_SET: u8 = 6;
 
     /// Kind, information and log page of the event.
     const fn parts(self) -> (u8, u8, u8) {
@@ -39,6 +42,7 @@ impl AsyncEvent {
             Self::Namespaces => (Self::NOTICE, 0, 0x04),
             Self::Ana => (Self::NOTICE, 3, 0x0C),
             Self::Discovery => (Self::NOTICE, 0xF0, 0x70),
+            Self::Reservation => (Self::COMMAND_SET, 0, 0x80),
             Self::Other { kind, information, page } => (kind & 7, information, page),
         }
     }
@@ -56,7 +60,15 @@ impl AsyncEvent {
 
     /// Decodes dword 0 of a completion.
     pub fn decode(result: u32) -> Self {
-        let known = [Self::Temperature, Self::Spare, Self::Reliability, Self::Namespaces, Self::Ana, Self::Discovery];
+        let known = [
+            Self::Temperature,
+            Self::Spare,
+            Self::Reliability,
+            Self::Namespaces,
+            Self::Ana,
+            Self::Discovery,
+            Self::Reservation,
+        ];
         let found = known.into_iter().find(|event| event.encode() == result & 0x00FF_FF07);
         found.unwrap_or(Self::Other {
             kind: result as u8 & 7,
@@ -74,7 +86,7 @@ impl AsyncEvent {
             Self::Namespaces => 1 << 8,
             Self::Ana => 1 << 11,
             Self::Discovery => 1 << 31,
-            Self::Other { .. } => 0,
+            Self::Reservation | Self::Other { .. } => 0,
         }
     }
 }

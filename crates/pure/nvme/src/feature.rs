@@ -30,6 +30,10 @@ pub mod id {
     pub const HOST_BEHAVIOR: u8 = 0x16;
     /// Host identifier.
     pub const HOST_ID: u8 = 0x81;
+    /// Which news about reservations of a namespace are not told.
+    pub const RESERVATION_MASK: u8 = 0x82;
+    /// Whether registrations of a namespace outlast a loss of power.
+    pub const RESERVATION_PERSISTENCE: u8 = 0x83;
     /// Degraded mode of a capacity-variant drive: bit 0 of the value; vendor specific.
     pub const DEGRADED: u8 = 0xC0;
     /// When superblocks are retired, [`super::RetirementRule`]; vendor specific.

@@ -20,6 +20,7 @@ pub mod identify;
 pub mod log;
 pub mod nvm;
 pub mod property;
+pub mod reservation;
 pub mod sgl;
 pub mod status;
 pub mod tcp;

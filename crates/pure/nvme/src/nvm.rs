@@ -23,6 +23,14 @@ pub mod opcode {
     pub const DATASET_MANAGEMENT: u8 = 0x09;
     /// Whether blocks can be read, without sending them.
     pub const VERIFY: u8 = 0x0C;
+    /// A host registers a key for reservations, or no longer does.
+    pub const RESERVATION_REGISTER: u8 = 0x0D;
+    /// Which hosts are registered, and who holds a reservation.
+    pub const RESERVATION_REPORT: u8 = 0x0E;
+    /// A host takes a reservation, or ends the registrations of others.
+    pub const RESERVATION_ACQUIRE: u8 = 0x11;
+    /// A host gives a reservation back, or ends all registrations.
+    pub const RESERVATION_RELEASE: u8 = 0x15;
     /// Blocks take over the data of others. Vendor specific; the lowest two bits say that it has no data.
     pub const REMAP: u8 = 0xC0;
 }
@@ -314,6 +322,12 @@ impl NvmCommand {
             Self::DatasetManagement { ranges, .. } => u64::from(ranges) * DsmRange::BYTES as u64,
             _ => 0,
         }
+    }
+
+    /// Whether a reservation treats the command as a read (Base 2.0, section 8.19); it treats all others as writes, Flush and
+    /// hints included.
+    pub const fn is_read_to_reservations(&self) -> bool {
+        matches!(self, Self::Read { .. } | Self::Compare { .. } | Self::Verify { .. })
     }
 
     /// Whether the command changes what a later read may return.

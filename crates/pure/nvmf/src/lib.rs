@@ -58,7 +58,7 @@
 //!
 //! # What there is not
 //!
-//! TLS, the Diffie-Hellman groups of authentication, reservations, metadata and protection information, fused commands,
+//! TLS, the Diffie-Hellman groups of authentication, metadata and protection information, fused commands,
 //! Write Uncorrectable, Copy, vendor commands but Remap, namespace management, persistent events. ANA states are those that
 //! the owner sets.
 //!

@@ -107,6 +107,12 @@ pub enum Refused {
     /// The volume does not take the request.
     #[error(transparent)]
     Request(#[from] RequestError),
+    /// A host has reserved the volume, and the client is not one of those that may still use it so.
+    #[error("a host has reserved volume {volume}, and this client may not use it so")]
+    Reserved {
+        /// Which.
+        volume: VolumeId,
+    },
     /// A control that is not possible, with the reason of the world in its own words.
     #[error("{reason}")]
     Control {

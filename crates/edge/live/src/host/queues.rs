@@ -3,7 +3,7 @@
 use crate::clock::WallClock;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify};
 use flashyard_nvme::nvm::NvmCommand;
-use flashyard_nvme::{IDENTIFY_BYTES, NSID_ALL, Status};
+use flashyard_nvme::{IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
 use flashyard_nvmf::initiator::{
     Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
 };
@@ -187,6 +187,18 @@ impl Host {
         const TOKEN: Token = u64::MAX;
         let queue = &mut self.queues[0];
         let submitted = queue.machine.submit(TOKEN, nsid, operation, data, data_bytes, &mut queue.effects);
+        debug_assert!(submitted.is_ok(), "one command at a time");
+        queue.wait(self.patience, |queue| !queue.effects.completions.is_empty())?;
+        queue.effects.completions.pop().ok_or(HostError::Silent(self.patience))
+    }
+
+    /// Carries out a command of any kind on the first queue and waits for it; identifier and data pointer of `entry` are
+    /// filled in.
+    ///
+    /// Errors: as [`Host::command`].
+    pub fn entry(&mut self, entry: Sqe, data: Data) -> Result<Completion, HostError> {
+        let queue = &mut self.queues[0];
+        let submitted = queue.machine.submit_entry(Token::MAX, entry, data, &mut queue.effects);
         debug_assert!(submitted.is_ok(), "one command at a time");
         queue.wait(self.patience, |queue| !queue.effects.completions.is_empty())?;
         queue.effects.completions.pop().ok_or(HostError::Silent(self.patience))

@@ -14,7 +14,7 @@ use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
 use flashyard_nbd::{Allocation, ErrorCode, Export, Failure, Kind, Piece, REPLY_BYTES, Request};
-use flashyard_served::Answer;
+use flashyard_served::{Answer, Refused};
 use flashyard_units::VolumeId;
 use peer::Peer;
 use std::io;
@@ -272,11 +272,14 @@ impl Nbd {
         let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
         let asked =
             context.submit(number as u64, VolumeRequest { volume, operation, first, count, source: 0 }, payload);
-        if asked.is_err() {
+        if let Err(refused) = asked {
             self.under_way.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
             peer.ended(cost);
-            let failure = Failure::new(ErrorCode::Invalid, "the volume does not take this request");
+            let failure = match refused {
+                Refused::Reserved { .. } => Failure::new(ErrorCode::Io, "a host of NVMe/TCP has reserved the drive"),
+                _ => Failure::new(ErrorCode::Invalid, "the volume does not take this request"),
+            };
             peer.session.replies().failed(cookie, &failure, &mut peer.output.bytes);
         }
     }

@@ -434,6 +434,9 @@ impl FrontEnd for NvmeTcp {
             self.target.expire(self.now);
         }
         self.wake();
+        for subsystem in self.target.take_reserved() {
+            context.reserve(self.volumes[subsystem], self.target.strangers(subsystem));
+        }
         self.abort(context);
         !self.readable.is_empty() || self.ports.waits_at_once(context.elapsed())
     }

@@ -212,6 +212,8 @@ impl IdentifyController {
     pub const WRITE_ZEROES: u16 = 1 << 3;
     /// The Save field of features is there.
     pub const SAVE_FEATURES: u16 = 1 << 4;
+    /// Reservations are there.
+    pub const RESERVATIONS: u16 = 1 << 5;
     /// Verify is there.
     pub const VERIFY: u16 = 1 << 7;
     /// SGLs are there, of any alignment ([`Self::sgl`]).

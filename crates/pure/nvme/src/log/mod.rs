@@ -28,6 +28,8 @@ pub mod page {
     pub const ANA: u8 = 0x0C;
     /// Discovery.
     pub const DISCOVERY: u8 = 0x70;
+    /// News about reservations, [`crate::reservation::NoticePage`].
+    pub const RESERVATION: u8 = 0x80;
     /// Capacity and wear, [`super::CapacityLog`]; vendor specific.
     pub const CAPACITY: u8 = 0xC0;
 }

@@ -11,7 +11,7 @@ use super::controller::Abort;
 use super::directory::Target;
 use super::effects::Effects;
 use super::session::Session;
-use super::slots::Tag;
+use super::slots::{Slot, Tag};
 use flashyard_nvme::Status;
 
 /// Abort commands of one controller at once, as Identify announces them.
@@ -43,7 +43,8 @@ impl Session {
         None
     }
 
-    /// Looks for the commands of this connection that are to be aborted.
+    /// Looks for the commands of this connection that are to be aborted, by its host or by one that has preempted it, and for
+    /// those that have waited for the end of others.
     pub(super) fn hear_of_aborts(&mut self, target: &mut Target, effects: &mut Effects) {
         let id = self.id;
         while let Some(controller) = self.controller(target) {
@@ -62,6 +63,14 @@ impl Session {
                 }
             }
         }
+        let heard = target.fences.hear(id);
+        self.fenced += self.slots.fence(&heard, &mut effects.aborts);
+        if self.fenced == 0 && !heard.is_empty() {
+            target.wake.extend(target.fences.fall(id));
+        }
+        for command in target.fences.take_answers(id) {
+            self.respond(command, Answer::SUCCESS, effects);
+        }
     }
 
     /// The backend has tried to take back the command `tag` of [`Effects::aborts`]. If it could, it has completed the
@@ -72,18 +81,29 @@ impl Session {
         }
     }
 
-    /// A command ends with `status`: an Abort that waits for it gets its answer.
+    /// A command ends with `status`: an Abort that waits for it gets its answer, and so does the host that has preempted
+    /// this one. Returns the status for the host.
     #[inline]
-    pub(super) fn note_end(&mut self, target: &mut Target, command_id: u16, status: Status) {
+    pub(super) fn note_end(&mut self, target: &mut Target, slot: &Slot, status: Status) -> Status {
+        let is_given_back = status.code() == Status::ABORT_REQUESTED;
         if self.aborts_open > 0 {
-            self.settle_aborts(target, command_id, status.code() == Status::ABORT_REQUESTED);
+            self.settle_aborts(target, slot.command_id, is_given_back);
         }
+        if !slot.is_fenced || self.fenced == 0 {
+            return status;
+        }
+        self.fenced -= 1;
+        if self.fenced == 0 {
+            target.wake.extend(target.fences.fall(self.id));
+        }
+        if is_given_back { Status::ABORTED_PREEMPT.do_not_retry() } else { status }
     }
 
-    /// This connection ends: open Aborts of its commands are answered without success.
+    /// This connection ends: open Aborts of its commands are answered without success, and it is not waited for.
     pub(super) fn give_up_aborts(&mut self, target: &mut Target) {
-        self.aborts_open = 0;
+        (self.aborts_open, self.fenced) = (0, 0);
         let id = self.id;
+        target.wake.extend(target.fences.leave(id));
         let Some(controller) = self.controller(target) else { return };
         for abort in controller.aborts.extract_if(.., |abort| abort.session == id) {
             controller.answers.push_back((abort.command_id, Answer::result(NOT_ABORTED)));

@@ -2,8 +2,9 @@
 
 use super::answer::Answer;
 use super::directory::Target;
+use super::reserve;
 use super::session::Session;
-use flashyard_nvme::admin::AdminCommand;
+use flashyard_nvme::admin::{AdminCommand, Select};
 use flashyard_nvme::feature::id;
 use flashyard_nvme::{Sqe, Status};
 use flashyard_units::SimTime;
@@ -52,8 +53,17 @@ impl Session {
                     Err(status) => Answer::refusal(status),
                 }
             }
+            AdminCommand::SetFeatures { feature, values, .. } if reserve::is_feature(feature) => {
+                target.set_reservation_feature(self.queue.controller, feature, sqe.nsid.get(), values[0])
+            }
             AdminCommand::SetFeatures { feature, values, .. } => {
                 self.set_feature(target, now, feature, sqe.nsid.get(), values, data)
+            }
+            AdminCommand::GetFeatures { feature, select, .. }
+                if reserve::is_feature(feature) && select != Select::Supported =>
+            {
+                let is_current = select == Select::Current;
+                target.reservation_feature(self.queue.controller, feature, sqe.nsid.get(), is_current)
             }
             AdminCommand::GetFeatures { feature, select, parameter } => {
                 self.get_feature(target, now, (feature, parameter), select, reply)

@@ -40,7 +40,8 @@ impl Session {
             return match self.queue.kind {
                 QueueKind::Unconnected => Some(Answer::refusal(Status::COMMAND_SEQUENCE)),
                 _ if self.queue.dialogue.is_some() => Some(Answer::refusal(Status::AUTHENTICATION_REQUIRED)),
-                _ => self.admin(target, now, sqe, data, reply),
+                QueueKind::Io(_) => target.answer_reservation((self.id, self.queue.controller), sqe, data, reply),
+                QueueKind::Admin => self.admin(target, now, sqe, data, reply),
             };
         }
         let Ok(command) = FabricsCommand::decode(sqe) else {

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::effects::SessionId;
+use super::notices::Notices;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
@@ -67,6 +68,7 @@ pub(super) struct Controller {
     /// Events that were reported and whose log page has not been read.
     reported: Vec<AsyncEvent>,
     changed: Vec<u32>,
+    pub(super) notices: Notices,
     pub(super) errors: VecDeque<ErrorEntry>,
     pub(super) error_count: u64,
 }
@@ -149,6 +151,7 @@ impl Controller {
             events: VecDeque::new(),
             reported: Vec::new(),
             changed: Vec::new(),
+            notices: Notices::default(),
             errors: VecDeque::new(),
             error_count: 0,
         }
@@ -207,6 +210,7 @@ impl Controller {
         self.events.clear();
         self.reported.clear();
         self.changed.clear();
+        self.notices = Notices::default();
     }
 
     /// Whether a connection has the I/O queue.

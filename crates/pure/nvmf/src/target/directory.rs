@@ -4,6 +4,8 @@ use super::answer::Answer;
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
 use super::effects::SessionId;
+use super::fence::Fences;
+use super::reservation::Reservations;
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
@@ -50,12 +52,18 @@ pub struct Target {
     pub(super) ana_changes: u64,
     sessions: u64,
     nonces: u64,
-    wake: Vec<SessionId>,
+    pub(super) wake: Vec<SessionId>,
     orphans: Vec<SessionId>,
     /// By subsystem: it does not answer.
     away: Vec<bool>,
     demands: Vec<Demand>,
     looks: Vec<usize>,
+    /// By subsystem and namespace; absent ones are empty.
+    pub(super) reservations: BTreeMap<(usize, u32), Reservations>,
+    /// Subsystems whose reservations have changed.
+    pub(super) reserved: Vec<usize>,
+    /// Commands of preempted hosts that others wait for.
+    pub(super) fences: Fences,
 }
 
 impl Target {
@@ -79,6 +87,9 @@ impl Target {
             orphans: Vec::new(),
             demands: Vec::new(),
             looks: Vec::new(),
+            reservations: BTreeMap::new(),
+            reserved: Vec::new(),
+            fences: Fences::default(),
         })
     }
 
@@ -132,6 +143,9 @@ impl Target {
         for controller in self.controllers.iter_mut().flatten().filter(|c| c.subsystem == Some(subsystem)) {
             controller.note_changed(&changed);
         }
+        let is_there = |nsid| after.iter().any(|namespace| namespace.nsid == nsid);
+        let gone = |place: usize, nsid| place == subsystem && !is_there(nsid);
+        self.reservations.retain(|&(place, nsid), _| !gone(place, nsid));
         self.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
         Ok(())
     }
@@ -235,6 +249,11 @@ impl Target {
     /// The connection has something to hear of.
     pub(super) fn wake(&mut self, session: SessionId) {
         self.wake.push(session);
+    }
+
+    /// The controller at a place, if it is still the one with this serial number.
+    pub(super) fn controller(&mut self, (index, serial): (usize, u64)) -> Option<&mut Controller> {
+        self.controllers.get_mut(index)?.as_mut().filter(|controller| controller.serial == serial)
     }
 
     pub(super) fn new_session(&mut self) -> SessionId {

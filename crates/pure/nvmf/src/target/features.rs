@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::controller::{Controller, Features};
 use super::directory::{Demand, Target, Wish};
+use super::reserve;
 use super::session::Session;
 use flashyard_nvme::admin::Select;
 use flashyard_nvme::feature::{Queues, RetirementRule, Supported, TemperatureThreshold, id};
@@ -144,6 +145,8 @@ impl Session {
                 reply.resize(HOST_BEHAVIOR_BYTES, 0);
                 0
             }
+            // Source: NVM Express Base 2.0, section 5.27.1.25: over fabrics the short form is not there.
+            id::HOST_ID if parameter & 1 == 0 => return Answer::refusal(Status::INVALID_FIELD),
             id::HOST_ID => {
                 debug_assert_eq!(controller.host_id.len(), HOST_ID_BYTES);
                 reply.extend_from_slice(&controller.host_id);
@@ -170,14 +173,17 @@ fn is_known(feature: u8, is_discovery: bool) -> bool {
         | id::INTERRUPT_VECTOR
         | id::WRITE_ATOMICITY
         | id::TIMESTAMP
-        | id::HOST_BEHAVIOR => !is_discovery,
+        | id::HOST_BEHAVIOR
+        | id::RESERVATION_MASK
+        | id::RESERVATION_PERSISTENCE => !is_discovery,
         _ => false,
     }
 }
 
 fn supported(feature: u8) -> Supported {
-    let is_fixed = matches!(feature, id::HOST_ID | id::INTERRUPT_COALESCING | id::INTERRUPT_VECTOR);
-    Supported { saveable: false, per_namespace: false, changeable: !is_fixed }
+    let is_fixed =
+        matches!(feature, id::HOST_ID | id::INTERRUPT_COALESCING | id::INTERRUPT_VECTOR | id::RESERVATION_PERSISTENCE);
+    Supported { saveable: false, per_namespace: reserve::is_feature(feature), changeable: !is_fixed }
 }
 
 /// The keep-alive timeout in milliseconds.

@@ -12,6 +12,7 @@ use flashyard_nvme::identify::{
     command_sets, controller_list, descriptors, namespace_list,
 };
 use flashyard_nvme::property::VERSION_2_0;
+use flashyard_nvme::reservation;
 use flashyard_nvme::text::{DISCOVERY_NQN, padded, zero_terminated};
 use flashyard_nvme::{Cqe, IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
 use zerocopy::{FromZeros, IntoBytes};
@@ -152,6 +153,7 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
         IdentifyController::COMPARE
             | IdentifyController::DATASET_MANAGEMENT
             | IdentifyController::WRITE_ZEROES
+            | IdentifyController::RESERVATIONS
             | IdentifyController::VERIFY,
     );
     // Flush of all namespaces at once is not there.
@@ -200,7 +202,7 @@ fn identify_namespace(
             let it = IdentifyNamespaceIndependent {
                 features: 0,
                 sharing: 1,
-                reservations: 0,
+                reservations: reservation::CAPABILITIES,
                 format_progress: 0,
                 ana_group: namespace.ana_group.into(),
                 attributes: u8::from(namespace.is_read_only),
@@ -237,6 +239,7 @@ fn namespace_structure(namespace: &Namespace, used: Option<u64>) -> Box<Identify
     }
     it.lba_formats[0].data_log2 = namespace.block_log2;
     it.sharing = 1;
+    it.reservations = reservation::CAPABILITIES;
     // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
     it.deallocation = 1 | 1 << 3;
     it.ana_group.set(namespace.ana_group);

@@ -6,6 +6,7 @@ use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
 use super::session::Session;
 use flashyard_nvme::admin::{GetLogPage, opcode};
+use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::{
     AnaGroup, DiscoveryEntry, Effect, ErrorEntry, FirmwareSlots, ana_log, changed_namespaces, discovery_log, effects,
     page, supported_pages,
@@ -18,7 +19,7 @@ use std::net::IpAddr;
 use zerocopy::IntoBytes;
 
 /// Pages of a controller with namespaces; the last one is not everywhere.
-const PAGES: [u8; 8] = [
+const PAGES: [u8; 9] = [
     page::SUPPORTED,
     page::ERROR,
     page::SMART,
@@ -26,6 +27,7 @@ const PAGES: [u8; 8] = [
     page::CHANGED_NAMESPACES,
     page::EFFECTS,
     page::ANA,
+    page::RESERVATION,
     page::CAPACITY,
 ];
 
@@ -41,7 +43,7 @@ const fn io(opcode: u8, changes_data: bool) -> Effect {
 }
 
 /// Commands that there are.
-const EFFECTS: [Effect; 15] = [
+const EFFECTS: [Effect; 19] = [
     admin(opcode::GET_LOG_PAGE),
     admin(opcode::IDENTIFY),
     admin(opcode::ABORT),
@@ -56,6 +58,10 @@ const EFFECTS: [Effect; 15] = [
     io(nvm::opcode::WRITE_ZEROES, true),
     io(nvm::opcode::DATASET_MANAGEMENT, true),
     io(nvm::opcode::VERIFY, false),
+    io(nvm::opcode::RESERVATION_REGISTER, false),
+    io(nvm::opcode::RESERVATION_REPORT, false),
+    io(nvm::opcode::RESERVATION_ACQUIRE, false),
+    io(nvm::opcode::RESERVATION_RELEASE, false),
     // The last one is not everywhere.
     io(nvm::opcode::REMAP, true),
 ];
@@ -91,6 +97,7 @@ impl Session {
                 let changed = controller.changed(false);
                 changed_namespaces(reply, &changed);
             }
+            (page::RESERVATION, _) => reply.extend_from_slice(controller.notices.page().as_bytes()),
             (page::EFFECTS, place) => {
                 let has_remap = place.is_some_and(|place| target.config.subsystems[place].has_remap);
                 effects(reply, if has_remap { &EFFECTS } else { &EFFECTS[..EFFECTS.len() - 1] });
@@ -120,6 +127,9 @@ impl Session {
             controller.page_was_read(get.page);
             if get.page == page::CHANGED_NAMESPACES {
                 controller.changed(true);
+            }
+            if get.page == page::RESERVATION && controller.notices.was_read() {
+                controller.raise(AsyncEvent::Reservation);
             }
         }
         reply.drain(..get.offset_bytes as usize);

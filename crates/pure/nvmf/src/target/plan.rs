@@ -1,8 +1,8 @@
 //! Checks of a command before its data moves.
 
 use super::directory::Target;
-use super::session::{Plan, QueueKind, Session, direction_of};
-use super::slots::Work;
+use super::session::{QueueKind, Session, direction_of};
+use super::slots::{Plan, Work};
 use crate::volume::{request_of, status_of};
 use flashyard_blk::check;
 use flashyard_nvme::log::AnaState;

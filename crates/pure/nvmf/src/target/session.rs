@@ -8,6 +8,7 @@ use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::slots::{Slot, Slots, Tag, Work};
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
+use flashyard_nvme::reservation::ReservationCommand;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
     ADMIN_CAPSULE_DATA_BYTES, Alignment, DataDigest, DataHeader, Digests, Event, FatalError, FatalStatus, Framer,
@@ -38,6 +39,8 @@ pub struct Session {
     pub(super) slots: Slots,
     /// Abort commands about commands of this connection that are not settled.
     pub(super) aborts_open: usize,
+    /// Commands at the backend that a host waits for which has preempted this one.
+    pub(super) fenced: usize,
     pub(super) sink: Sink,
     /// Data of writes that has been asked for and is not complete, in bytes; what may be asked for beside it; and the
     /// commands whose data has to wait for that.
@@ -110,6 +113,7 @@ impl Session {
             },
             slots: Slots::default(),
             aborts_open: 0,
+            fenced: 0,
             sink: Sink::Discard,
             granted: 0,
             to_grant: usize::MAX,
@@ -219,7 +223,7 @@ impl Session {
         if !status.is_success() {
             self.log_error(target, &slot, status);
         }
-        self.note_end(target, slot.command_id, status);
+        let status = self.note_end(target, &slot, status);
         if is_read && status.is_success() {
             self.send_data(slot.command_id, payload, !self.queue.has_flow_control, effects);
             if !self.queue.has_flow_control {
@@ -272,8 +276,7 @@ impl Session {
         if self.queue.kind == QueueKind::Unconnected {
             return None;
         }
-        let (index, serial) = self.queue.controller;
-        target.controllers.get_mut(index)?.as_mut().filter(|controller| controller.serial == serial)
+        target.controller(self.queue.controller)
     }
 
     /// Whether its controller has ended, and it has not.
@@ -347,7 +350,7 @@ impl Session {
             return Ok(());
         }
         let planned = match self.queue.kind {
-            QueueKind::Io(_) if sqe.opcode != Sqe::FABRICS => self.plan_nvm(target, &sqe),
+            QueueKind::Io(_) if is_of_blocks(&sqe) => self.plan_nvm(target, &sqe),
             _ => self.plan_here(target, &sqe),
         };
         let slot = match planned.and_then(|plan| plan.check_capsule(self.capsule_limit(target), data_len)) {
@@ -365,6 +368,7 @@ impl Session {
                 failure: None,
                 is_granted: false,
                 is_submitted: false,
+                is_fenced: false,
                 failed_at: None,
             },
         };
@@ -415,11 +419,17 @@ impl Session {
                     return;
                 }
             }
+            // It may have waited for its data while another host has taken a reservation.
+            if target.is_reserved(self.queue.controller, nsid, &operation) {
+                effects.output.give(payload);
+                self.refuse(tag, Status::RESERVATION_CONFLICT.do_not_retry(), effects);
+                return;
+            }
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
             effects.commands.push(Command { tag, subsystem, nsid, operation, data_bytes, payload });
             return;
         }
-        let Some(slot) = self.slots.remove(tag) else { return };
+        let Some(mut slot) = self.slots.remove(tag) else { return };
         match (slot.work, failure) {
             (Work::Here(sqe), None) => {
                 let mut reply = effects.output.take();
@@ -428,9 +438,9 @@ impl Session {
                 self.finish(target, &sqe, answer, reply, effects);
             }
             (_, failure) => {
-                effects.output.give(slot.payload);
+                effects.output.give(std::mem::take(&mut slot.payload));
                 let status = failure.unwrap_or(Status::INTERNAL);
-                self.note_end(target, slot.command_id, status);
+                let status = self.note_end(target, &slot, status);
                 self.respond(slot.command_id, Answer { status, result: 0 }, effects);
             }
         }
@@ -560,27 +570,9 @@ impl Session {
     }
 }
 
-/// Needs of a command before it can be executed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
-    pub(super) work: Work,
-    /// Length of its data in bytes.
-    pub(super) len: u32,
-    pub(super) sgl: Sgl,
-}
-
-impl Plan {
-    /// Whether the capsule's `data_len` bytes of data are what the descriptor says.
-    fn check_capsule(self, limit: u32, data_len: u32) -> Result<Self, Status> {
-        let refusal = match self.sgl {
-            Sgl::InCapsule { offset, .. } if offset != 0 => Some(Status::INVALID_SGL_OFFSET),
-            Sgl::InCapsule { len, .. } if len > limit => Some(Status::INVALID_SGL_DATA_LENGTH),
-            Sgl::InCapsule { len, .. } if len != data_len => Some(Status::INVALID_SGL_DATA_LENGTH),
-            Sgl::Transport { .. } | Sgl::None if data_len > 0 => Some(Status::INVALID_SGL_DATA_LENGTH),
-            _ => None,
-        };
-        refusal.map_or(Ok(self), |status| Err(status.do_not_retry()))
-    }
+/// Whether a command of an I/O queue is for the backend, and not answered here.
+fn is_of_blocks(sqe: &Sqe) -> bool {
+    sqe.opcode != Sqe::FABRICS && !ReservationCommand::is_opcode(sqe.opcode)
 }
 
 /// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.

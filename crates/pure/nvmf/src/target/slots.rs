@@ -1,6 +1,7 @@
 //! Commands of one connection that are not finished.
 
 use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{Sqe, Status};
 
 /// Names an unfinished command of one connection towards its backend.
@@ -17,6 +18,29 @@ pub(super) enum Work {
     Nvm(NvmCommand),
     /// Answer it here: an admin or a fabrics command.
     Here(Sqe),
+}
+
+/// Needs of a command before it can be executed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) work: Work,
+    /// Length of its data in bytes.
+    pub(super) len: u32,
+    pub(super) sgl: Sgl,
+}
+
+impl Plan {
+    /// Whether the capsule's `data_len` bytes of data are what the descriptor says.
+    pub(super) fn check_capsule(self, limit: u32, data_len: u32) -> Result<Self, Status> {
+        let refusal = match self.sgl {
+            Sgl::InCapsule { offset, .. } if offset != 0 => Some(Status::INVALID_SGL_OFFSET),
+            Sgl::InCapsule { len, .. } if len > limit => Some(Status::INVALID_SGL_DATA_LENGTH),
+            Sgl::InCapsule { len, .. } if len != data_len => Some(Status::INVALID_SGL_DATA_LENGTH),
+            Sgl::Transport { .. } | Sgl::None if data_len > 0 => Some(Status::INVALID_SGL_DATA_LENGTH),
+            _ => None,
+        };
+        refusal.map_or(Ok(self), |status| Err(status.do_not_retry()))
+    }
 }
 
 /// An unfinished command.
@@ -37,6 +61,8 @@ pub(super) struct Slot {
     pub(super) is_granted: bool,
     /// The backend has it.
     pub(super) is_submitted: bool,
+    /// A host that has preempted this one waits for its end.
+    pub(super) is_fenced: bool,
     /// The block at which the backend failed, where it is not the first.
     pub(super) failed_at: Option<u64>,
 }
@@ -80,10 +106,31 @@ impl Slots {
 
     /// The command that the host gave this identifier.
     pub(super) fn find(&mut self, command_id: u16) -> Option<(Tag, &mut Slot)> {
+        self.iter_mut().find(|(_, slot)| slot.command_id == command_id)
+    }
+
+    /// Another host has preempted this one on `namespaces`: commands at the backend are appended to `aborts`, and those that
+    /// wait for their data fail. Returns how many commands have to be waited for that were not before.
+    pub(super) fn fence(&mut self, namespaces: &[u32], aborts: &mut Vec<Tag>) -> usize {
+        let mut fenced = 0;
+        for (tag, slot) in self.iter_mut() {
+            if !namespaces.contains(&slot.nsid) || slot.is_fenced || !matches!(slot.work, Work::Nvm(_)) {
+                continue;
+            }
+            if slot.is_submitted {
+                slot.is_fenced = true;
+                fenced += 1;
+                aborts.push(tag);
+            } else {
+                slot.failure = Some(Status::ABORTED_PREEMPT.do_not_retry());
+            }
+        }
+        fenced
+    }
+
+    fn iter_mut(&mut self) -> impl Iterator<Item = (Tag, &mut Slot)> {
         let places = (0..).zip(&mut self.places);
-        places
-            .filter_map(|(index, (generation, slot))| Some((Tag { index, generation: *generation }, slot.as_mut()?)))
-            .find(|(_, slot)| slot.command_id == command_id)
+        places.filter_map(|(index, (generation, slot))| Some((Tag { index, generation: *generation }, slot.as_mut()?)))
     }
 
     pub(super) fn get_mut(&mut self, tag: Tag) -> Option<&mut Slot> {
@@ -118,6 +165,7 @@ mod tests {
             failure: None,
             is_granted: false,
             is_submitted: false,
+            is_fenced: false,
             failed_at: None,
         }
     }

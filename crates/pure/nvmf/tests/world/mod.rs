@@ -2,10 +2,10 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
-use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::event::AsyncEvent;
-use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, Direction, DsmRange, NvmCommand};
+use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::Output;
 use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
 use flashyard_nvmf::target::{self, Command, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
@@ -87,10 +87,15 @@ impl World {
 
     /// An admin connection, or an I/O connection of the first admin connection.
     pub(crate) fn open(&mut self, port: u16, queue: Option<u16>) -> usize {
+        self.open_of(0, port, queue)
+    }
+
+    /// An admin connection, or an I/O connection of the admin connection `admin`.
+    pub(crate) fn open_of(&mut self, admin: usize, port: u16, queue: Option<u16>) -> usize {
         let mut host_effects = initiator::Effects::default();
         let host = match queue {
             None => Connection::admin(self.config.clone(), self.now, &mut host_effects),
-            Some(queue) => Connection::io(&self.links[0].host, queue, self.now, &mut host_effects),
+            Some(queue) => Connection::io(&self.links[admin].host, queue, self.now, &mut host_effects),
         };
         let session = Session::new(&mut self.target, port);
         self.links.push(Link { host, host_effects, session, effects: target::Effects::default() });
@@ -154,12 +159,25 @@ impl World {
         data: Vec<u8>,
         data_bytes: u32,
     ) -> (Status, Vec<u8>) {
-        let link = &mut self.links[1];
-        link.host.submit(77, nsid, operation, data, data_bytes, &mut link.host_effects).expect("the queue has room");
+        let data = match operation.direction() {
+            Direction::ToController => Data::ToController(data),
+            Direction::ToHost => Data::ToHost(data_bytes),
+            Direction::None => Data::None,
+        };
+        let done = self.run_on(1, operation.encode(0, nsid), data);
+        assert_eq!(self.links[1].host.outstanding(), 0);
+        done
+    }
+
+    /// Runs one command on a connection: status and data.
+    pub(crate) fn run_on(&mut self, link: usize, sqe: Sqe, data: Data) -> (Status, Vec<u8>) {
+        let place = link;
+        let link = &mut self.links[place];
+        link.host.submit_entry(77, sqe, data, &mut link.host_effects).expect("the queue has room");
         self.settle();
-        let link = &mut self.links[1];
+        let link = &mut self.links[place];
         let done = link.host_effects.completions.pop().expect("the command must finish");
-        assert_eq!((done.token, link.host.outstanding()), (77, 0));
+        assert_eq!(done.token, 77);
         (done.status, done.data)
     }
 
