@@ -189,7 +189,8 @@ def _on_ray(on: str, common: Common, work: Work, workers: int) -> Iterator[tuple
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_point)
         shared = ray.put(common)
         most = workers if workers and address is not None else QUEUED
-        waiting, running = deque(work), {}
+        waiting = deque(work)
+        running: dict[ray.ObjectRef[Any], int] = {}
         while waiting or running:
             while waiting and len(running) < most:
                 number, point = waiting.popleft()

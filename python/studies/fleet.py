@@ -62,8 +62,9 @@ def mean_of(values: Sequence[float]) -> Mean:
     """The mean over points. Half a width: Student's t. Source: [X] Abramowitz and Stegun 26.7.5."""
     if len(values) < 2:
         return Mean(statistics.fmean(values), math.inf)
-    normal, free = statistics.NormalDist().inv_cdf(0.975), len(values) - 1
-    student = normal + (normal**3 + normal) / (4 * free) + (5 * normal**5 + 16 * normal**3 + 3 * normal) / (96 * free**2)
+    z, free = statistics.NormalDist().inv_cdf(0.975), len(values) - 1
+    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    student = z + sum(term / free**power for power, term in enumerate(terms, 1))
     return Mean(statistics.fmean(values), student * statistics.stdev(values) / math.sqrt(len(values)))
 
 
