@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--points", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--arrays", type=int, default=20, help="of 8 drives: a point of about a second")
+    parser.add_argument("--arrays", type=int, default=12, help="of 8 drives: a point of about a second")
     asked = parser.parse_args()
     if asked.points <= asked.workers:
         parser.error("give more points than workers")
