@@ -47,8 +47,7 @@ fn new_drive(config: &FleetConfig, array: u32, place: u32, number: u32) -> Resul
 
 /// Months that a place was in use before the first one. Its random numbers are its own, so that drives and loads are those of a new fleet.
 fn age_of(config: &FleetConfig, array: u32, place: u32) -> u32 {
-    let name =
-        if config.age_alike { format!("fleet.age.{array}") } else { format!("fleet.age.{array}.{place}") };
+    let name = if config.age_alike { format!("fleet.age.{array}") } else { format!("fleet.age.{array}.{place}") };
     Rng::named(config.seed, &name).below(u64::from(config.age_months) + 1) as u32
 }
 

@@ -475,7 +475,8 @@ fn run(
         causes: Vec::new(),
         halves: Vec::new(),
         laws: Laws { hold: broken.is_empty(), broken },
-        components: ByKind::new(&DRIVE, places.map(component).collect()).and(FLEET_PART.kind, vec![over_months.whole()]),
+        components: ByKind::new(&DRIVE, places.map(component).collect())
+            .and(FLEET_PART.kind, vec![over_months.whole()]),
     };
     Ok(Measured {
         design: name.to_owned(),
