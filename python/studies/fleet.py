@@ -140,15 +140,15 @@ def half_gone(fleet: Fleet) -> str:
 
 def tables(fleets: dict[str, Fleet]) -> dict[str, str]:
     """The tables of the page by name."""
-    lines = ["| fleet | half of the first drives ended by month | left after all months | ends a month of 1,000 drives | most in a month | arrays with two ends in a month, a year of 100 arrays |"]
-    lines.append("|---|--:|--:|--:|--:|--:|")
+    lines = ["| fleet | drives | half of the first drives ended by month | left after all months | ends a month of 1,000 drives | most in a month | arrays with two ends in a month, a year of 100 arrays |"]
+    lines.append("|---|--:|--:|--:|--:|--:|--:|")
     for name, fleet in fleets.items():
         years, arrays = fleet.months / 12, fleet.drives / DRIVES
         left = fleet.by_month("originals", 100 / fleet.drives)[-1]
         ends = fleet.total("ended", 1000 / fleet.drives / fleet.months)
         most = max(month.value for month in fleet.by_month("ended", 1000 / fleet.drives))
         two = fleet.total("arrays_with_two_ends", 100 / arrays / years)
-        lines.append(f"| {name} | {half_gone(fleet)} | {left.text(1)} % | {ends.text(1)} | {most:.1f} | {two.text(1)} |")
+        lines.append(f"| {name} | {fleet.all_drives:,} | {half_gone(fleet)} | {left.text(1)} % | {ends.text(1)} | {most:.1f} | {two.text(1)} |")
     stock = ["| fleet | an order takes | at each site | of its drives | in one place | of all drives |", "|---|--:|--:|--:|--:|--:|"]
     for name, fleet in fleets.items():
         for lead in LEADS:
