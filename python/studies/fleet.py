@@ -183,16 +183,18 @@ def draw(fleets: dict[str, Fleet], file: Path) -> None:
 
     figure, panels = pyplot.subplots(2, 2, figsize=(9, 6.2), layout="constrained")
     (left, ends), fans = panels
-    for name, fleet in fleets.items():
+    for (name, fleet), style in zip(fleets.items(), ("-", "--", "-"), strict=True):
         months = range(1, fleet.months + 1)
         for panel, column, times in ((left, "originals", 100 / fleet.drives), (ends, "ended", 1000 / fleet.drives)):
             means = fleet.by_month(column, times)
-            line = panel.plot(months, [mean.value for mean in means], label=name)[0]
+            line = panel.plot(months, [mean.value for mean in means], label=name, linestyle=style)[0]
             low, high = [mean.value - mean.half for mean in means], [mean.value + mean.half for mean in means]
             panel.fill_between(months, low, high, alpha=0.25, linewidth=0, color=line.get_color())
     left.set_title("Drives of the first month in use, %")
     ends.set_title("Ends a month of 1,000 drives, with 95 % intervals")
     left.legend(frameon=False)
+    for panel in (left, ends):
+        panel.set_ylim(bottom=0)
     mixed = fleets["mixed ages"]
     for panel, column, name in zip(fans, ("mean_us", "p99_us"), ("Mean read of a drive, ms", "p99 of reads of a drive, ms"), strict=True):
         lines = {part: [mean.value / 1000 for mean in mixed.by_month(f"{column}_{part}")] for part in FAN}
@@ -202,10 +204,16 @@ def draw(fleets: dict[str, Fleet], file: Path) -> None:
         panel.plot(months, lines["p50"], color="C0", label="50 %")
         panel.plot(months, lines["p99"], color="C3", linestyle="--", label="99 %")
         panel.set_title(f"{name}, mixed ages")
-    fans[0].legend(frameon=False)
+        panel.set_yscale("log")
+        low, high = min(lines["p5"]), max(lines["p99"])
+        marks = [mark for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if 0.8 * low < mark < 1.5 * high]
+        panel.minorticks_off()
+        panel.set_yticks(marks, [f"{mark:g}" for mark in marks])
+        # Room for the legend above the lines.
+        panel.set_ylim(0.8 * low, 3 * high)
+        panel.legend(frameon=False, ncols=2, loc="upper left")
     for panel in panels.flat:
         panel.set_xlabel("month")
-        panel.set_ylim(bottom=0)
         panel.grid(alpha=0.3)
     figure.savefig(file, metadata={"Date": None, "Creator": None})
     pyplot.close(figure)
