@@ -205,12 +205,12 @@ def draw(fleets: dict[str, Fleet], file: Path) -> None:
         panel.plot(months, lines["p99"], color="C3", linestyle="--", label="99 %")
         panel.set_title(f"{name}, mixed ages")
         panel.set_yscale("log")
-        low, high = min(lines["p5"]), max(lines["p99"])
-        marks = [mark for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if 0.8 * low < mark < 1.5 * high]
+        least, most = min(lines["p5"]), max(lines["p99"])
+        marks = [mark for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if 0.8 * least < mark < 1.5 * most]
         panel.minorticks_off()
         panel.set_yticks(marks, [f"{mark:g}" for mark in marks])
         # Room for the legend above the lines.
-        panel.set_ylim(0.8 * low, 3 * high)
+        panel.set_ylim(0.8 * least, 3 * most)
         panel.legend(frameon=False, ncols=2, loc="upper left")
     for panel in panels.flat:
         panel.set_xlabel("month")
