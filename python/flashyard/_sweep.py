@@ -6,8 +6,9 @@ import hashlib
 import itertools
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ class Sweep:
         self.files = files
 
     def to_pyarrow(self) -> pyarrow.Table:
-        """Figures of all designs at all points, in the order of the points."""
+        """Figures of all designs at all points, or the rows of the table that was asked for, in the order of the points."""
         import pyarrow
         import pyarrow.parquet
 
@@ -59,6 +60,7 @@ def sweep(
     *,
     out: str | os.PathLike[str],
     set: Mapping[str, Any] | None = None,
+    table: str | None = None,
     on: str = "threads",
     workers: int | None = None,
     progress: bool | Progress = True,
@@ -71,6 +73,7 @@ def sweep(
         axes: keys with the values to try, each with each; ``{"seed": range(100)}`` is one too.
         out: the directory, made where it is missing; a Parquet file for each point.
         set: keys to change at all points.
+        table: keeps this table of :attr:`Report.tables` at each point in place of the figures of designs.
         on: ``"threads"`` of this machine, ``"ray"`` for a Ray cluster on this machine, or the address of one
             (``"ray://head:10001"``, ``"auto"``). A worker that is lost is replaced, and its point run again. Results are the same, byte for byte.
         workers: points at once; all cores without it.
@@ -78,6 +81,7 @@ def sweep(
 
     Raises:
         ScenarioError: a mistake at one of the points.
+        KeyError: runs of this scenario have no such table.
         ImportError: Ray is asked for and not installed, or pyarrow is missing.
         KeyboardInterrupt: Ctrl-C; what is finished is kept.
     """
@@ -89,13 +93,17 @@ def sweep(
     points: list[Point] = [
         dict(zip(axes, map(_value, values), strict=True)) for values in itertools.product(*axes.values())
     ]
-    files = [directory / f"{number:06}-{_key(origin, base, point)}.parquet" for number, point in enumerate(points)]
+    files = [directory / f"{number:06}-{_key(origin, base, point, table)}.parquet" for number, point in enumerate(points)]
     missing = [number for number, file in enumerate(files) if not file.exists()]
     tell, end = chosen(progress)
     finished = len(points) - len(missing)
+    carry_out: Callable[[str, Common, Work, int], Iterator[tuple[int, pyarrow.Table]]] = (
+        _on_threads if on == "threads" else _on_ray
+    )
     try:
-        for number, designs in _carried_out(on, path or origin, base, [(number, points[number]) for number in missing], workers):
-            _write(files[number], points[number], designs)
+        work = [(number, points[number]) for number in missing]
+        for number, rows in carry_out(on, (path or origin, base, table), work, workers or 0):
+            _write(files[number], rows)
             finished += 1
             if tell is not None:
                 tell(finished / len(points), "points")
@@ -109,9 +117,9 @@ def _text_of(path: str) -> str:
     return Path(path).read_text() if Path(path).is_file() else path
 
 
-def _key(origin: str, base: Point, point: Point) -> str:
+def _key(origin: str, base: Point, point: Point, table: str | None) -> str:
     """A name for a point of this scenario, run by this very library."""
-    known = json.dumps([_library(), origin, base, point], sort_keys=True)
+    known = json.dumps([_library(), origin, base, point, *([table] if table else [])], sort_keys=True)
     return hashlib.sha256(known.encode()).hexdigest()[:16]
 
 
@@ -125,32 +133,32 @@ def _library() -> str:
 _LIBRARY: str | None = None
 
 
-def _point(scenario: str, changes: Point) -> str:
-    """The designs of a point as JSON. It runs in a worker, perhaps on another machine."""
-    return json.dumps(run(scenario, set=changes, threads=1, progress=False).designs)
+#: What all points share: the scenario, its changes, and the table that is kept.
+Common = tuple[str, Point, str | None]
 
-
+#: Points with their numbers.
 Work = list[tuple[int, Point]]
 
 
-def _carried_out(
-    on: str, scenario: str, base: Point, work: Work, workers: int | None
-) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Points as they are finished."""
-    carry_out: Callable[[str, str, Point, Work, int], Iterator[tuple[int, str]]] = (
-        _on_threads if on == "threads" else _on_ray
-    )
-    count = workers if workers is not None else 0
-    for number, designs in carry_out(on, scenario, base, work, count):
-        yield number, json.loads(designs)
+def _point(common: Common, point: Point) -> pyarrow.Table:
+    """The rows of a point, with its values in front. It runs in a worker, perhaps on another machine."""
+    import pyarrow
+
+    scenario, base, table = common
+    report = run(scenario, set=base | point, threads=1, progress=False)
+    values = {f"set.{key}": value for key, value in point.items()}
+    if table is None:
+        return pyarrow.Table.from_pylist([{**values, **_flat(design)} for design in report.designs])
+    rows = report.tables[table].to_pyarrow()
+    for place, (key, value) in enumerate(values.items()):
+        rows = rows.add_column(place, key, [[value] * len(rows)])
+    return rows
 
 
-def _on_threads(_: str, scenario: str, base: Point, work: Work, workers: int) -> Iterator[tuple[int, str]]:
+def _on_threads(_: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table]]:
     pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
     try:
-        running: dict[Future[str], int] = {
-            pool.submit(_point, scenario, base | point): number for number, point in work
-        }
+        running = {pool.submit(_point, common, point): number for number, point in work}
         while running:
             done, _rest = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
@@ -162,20 +170,31 @@ def _on_threads(_: str, scenario: str, base: Point, work: Work, workers: int) ->
 #: How often the point of a lost worker is run again.
 RETRIES = 5
 
+#: Points that wait at the cluster: each look at those that are finished takes time for each of them.
+QUEUED = 1000
 
-def _on_ray(on: str, scenario: str, base: Point, work: Work, workers: int) -> Iterator[tuple[int, str]]:
+
+def _on_ray(on: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table]]:
     try:
         import ray
     except ImportError as error:
         raise ImportError("a sweep on Ray needs Ray: pip install ray") from error
+    address = None if on == "ray" else on
     began = not ray.is_initialized()
     if began:
-        address = None if on == "ray" else on
+        # Workers have the priority of this program, as its threads do; Ray would lower it by 15.
+        os.environ.setdefault("RAY_worker_niceness", "0")
         ray.init(address=address, num_cpus=(workers or None) if address is None else None, log_to_driver=False)
     try:
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_point)
-        running = {remote.remote(scenario, base | point): number for number, point in work}
-        while running:
+        shared = ray.put(common)
+        most = workers if workers and address is not None else QUEUED
+        waiting = deque(work)
+        running: dict[ray.ObjectRef[Any], int] = {}
+        while waiting or running:
+            while waiting and len(running) < most:
+                number, point = waiting.popleft()
+                running[remote.remote(shared, point)] = number
             done, _rest = ray.wait(list(running), num_returns=1)
             for reference in done:
                 yield running.pop(reference), ray.get(reference)
@@ -184,15 +203,12 @@ def _on_ray(on: str, scenario: str, base: Point, work: Work, workers: int) -> It
             ray.shutdown()
 
 
-def _write(file: Path, point: Point, designs: list[dict[str, Any]]) -> None:
-    """Writes the designs of a point, a row each, whole or not at all."""
-    import pyarrow
+def _write(file: Path, rows: pyarrow.Table) -> None:
+    """Writes the rows of a point, whole or not at all."""
     import pyarrow.parquet
 
-    rows = [{**{f"set.{key}": value for key, value in point.items()}, **_flat(design)} for design in designs]
-    table = pyarrow.Table.from_pylist(rows)
     part = file.with_suffix(".part")
-    pyarrow.parquet.write_table(table, part, compression="zstd")
+    pyarrow.parquet.write_table(rows, part, compression="zstd")
     part.replace(file)
 
 

@@ -239,7 +239,8 @@ def test_types_hold(tmp_path: Path) -> None:
     rules = ["--config-file", str(ROOT / "python" / "pyproject.toml")]
     package = ["mypy", *rules, "-p", "flashyard"]
     checks = [["mypy", *rules, str(sample)], ["mypy.stubtest", "flashyard._native", "--ignore-missing-stub"]]
-    for check in [*checks, package]:
+    studies = ["mypy", *rules, *map(str, (ROOT / "python" / "studies").glob("*.py"))]
+    for check in [*checks, package, studies]:
         done = subprocess.run([sys.executable, "-m", *check], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
     sample.write_text("import flashyard\nflashyard.run('demo', sweep=3)\n")

@@ -54,17 +54,24 @@ def test_a_mistake_at_a_point_is_an_exception(tmp_path: Path) -> None:
 
 
 def workers() -> list[int]:
-    """Processes of Ray that carry out a point."""
-    found = []
+    """Processes of Ray that carry out a point of this test: other sweeps on this machine go on."""
+    parents, found = {}, []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                command = (entry / "cmdline").read_bytes()
+                status, command = (entry / "status").read_text(), (entry / "cmdline").read_bytes()
             except OSError:
                 continue
+            parents[int(entry.name)] = int(status.split("PPid:")[1].split()[0])
             if command.startswith(b"ray::_point"):
                 found.append(int(entry.name))
-    return found
+
+    def is_ours(process: int) -> bool:
+        while process > 1 and process != os.getpid():
+            process = parents.get(process, 0)
+        return process == os.getpid()
+
+    return [process for process in found if is_ours(process)]
 
 
 def test_ray_gives_the_bytes_of_threads_although_workers_are_killed(tmp_path: Path) -> None:

@@ -95,6 +95,10 @@ pub struct FleetConfig {
     pub drives: u32,
     /// Months.
     pub months: u32,
+    /// Most months that a place was in use before the first one: each of 0 to so many is as likely.
+    pub age_months: u32,
+    /// Whether all places of an array were in use for as long.
+    pub age_alike: bool,
     /// Mean drive writes a day.
     pub writes_per_day: f64,
     /// Reads of a page for each page that the host writes.

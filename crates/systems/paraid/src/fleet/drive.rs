@@ -118,6 +118,12 @@ impl AgeingDrive {
 
     /// Lives for a month and reports it, or ends in it.
     pub fn month(&mut self, config: &FleetConfig, load: Load) -> Result<Reading, Cause> {
+        let amplification = self.pass(config, load)?;
+        Ok(self.read(config, load, amplification))
+    }
+
+    /// Lives for a month without a report, or ends in it; returns the write amplification.
+    pub fn pass(&mut self, config: &FleetConfig, load: Load) -> Result<f64, Cause> {
         let survives = libm::pow(1.0 - config.other_failures.clamp(0.0, 1.0), 1.0 / 12.0);
         if self.rng.unit() >= survives {
             return Err(Cause::Other);
@@ -127,7 +133,7 @@ impl AgeingDrive {
         if self.ftl.retired_superblocks() >= self.spare {
             return Err(Cause::Wear);
         }
-        Ok(self.read(config, load, amplification))
+        Ok(amplification)
     }
 
     /// Writes a part of the month and takes wear forward for the rest; returns the amplification.

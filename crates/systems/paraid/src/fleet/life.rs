@@ -45,6 +45,31 @@ fn new_drive(config: &FleetConfig, array: u32, place: u32, number: u32) -> Resul
     AgeingDrive::new(config, Rng::named(config.seed, &format!("fleet.drive.{array}.{place}.{number}")))
 }
 
+/// Months that a place was in use before the first one. Its random numbers are its own, so that drives and loads are those of a new fleet.
+fn age_of(config: &FleetConfig, array: u32, place: u32) -> u32 {
+    let name = if config.age_alike { format!("fleet.age.{array}") } else { format!("fleet.age.{array}.{place}") };
+    Rng::named(config.seed, &name).below(u64::from(config.age_months) + 1) as u32
+}
+
+/// The drive of a place at the first month, with the number of those that ended there before and the months that it has lived.
+fn drive_in_use(
+    config: &FleetConfig,
+    array: u32,
+    place: u32,
+    load: Load,
+) -> Result<(AgeingDrive, u32, u32), FleetError> {
+    let (mut drive, mut deaths, mut lived) = (new_drive(config, array, place, 0)?, 0, 0);
+    for _ in 0..age_of(config, array, place) {
+        lived += 1;
+        if drive.pass(config, load).is_err() {
+            deaths += 1;
+            lived = 0;
+            drive = new_drive(config, array, place, deaths)?;
+        }
+    }
+    Ok((drive, deaths, lived))
+}
+
 fn live_array(
     config: &FleetConfig,
     array: u32,
@@ -53,11 +78,13 @@ fn live_array(
 ) -> Result<(), FleetError> {
     let mut rng = Rng::named(config.seed, &format!("fleet.array.{array}"));
     let base = libm::exp(config.spread[0] * normal(&mut rng));
-    let life = |place, born| DriveLife { array, place, born, readings: Vec::new(), end: None };
+    let life = |place, born, age| DriveLife { array, place, born, age, readings: Vec::new(), end: None };
     let mut places = Vec::new();
     for place in 0..config.drives {
         let heat = libm::exp(config.spread[1] * normal(&mut rng));
-        places.push(Place { drive: new_drive(config, array, place, 0)?, life: life(place, 0), heat, deaths: 0 });
+        let load = Load { writes_per_day: config.writes_per_day * base * heat, reads_per_second: 0.0 };
+        let (drive, deaths, age) = drive_in_use(config, array, place, load)?;
+        places.push(Place { drive, life: life(place, 0, age), heat, deaths });
     }
     let mut deviation = normal(&mut rng);
     for month in 0..config.months {
@@ -85,7 +112,7 @@ fn live_array(
                     at.deaths += 1;
                     ended_now += 1;
                     at.drive = new_drive(config, array, at.life.place, at.deaths)?;
-                    let next = life(at.life.place, month + 1);
+                    let next = life(at.life.place, month + 1, 0);
                     let ended = std::mem::replace(&mut at.life, next);
                     fleet.drives.push(DriveLife { end: Some(cause), ..ended });
                 }

@@ -4,7 +4,8 @@
 //! What it models: years of months. Each drive has the translation layer of crate `ftl` on a small piece of flash, which is written for a
 //! part of each month and taken forward for the rest; superblocks with error rates of crate `nand`, weaker or stronger by drive and by
 //! superblock, which are retired when their reads need too many retries; a queue of commands at one die, drawn again each month, which says what
-//! latencies its host sees; an end by wear, or by chance. A drive that fails is replaced by a new one.
+//! latencies its host sees; an end by wear, or by chance. A drive that fails is replaced by a new one. A fleet may begin in use: each place then
+//! lived for some months under its mean load, with replacement, before the first one.
 //!
 //! The path of a month: `life` says how much each array is asked for and the placement which drive takes which part → `drive` writes, ages,
 //! retires and draws latencies → its [`Reading`] is what predictors may see → `predict` learns from half of the arrays → `judge` compares
@@ -20,6 +21,7 @@ mod drive;
 mod judge;
 mod least_squares;
 mod life;
+mod months;
 mod predict;
 mod record;
 pub mod room;

@@ -11,6 +11,8 @@ pub struct DriveLife {
     pub place: u32,
     /// Its first month.
     pub born: u32,
+    /// Months that it had lived before the first one of the fleet.
+    pub age: u32,
     /// Its months, but for the one in which it ended.
     pub readings: Vec<Reading>,
     /// Why it ended; nothing where it goes on.

@@ -1,5 +1,6 @@
 //! The fleet, for the table of systems.
 
+use super::months::{FLEET_PART, Months, SECONDS_OF_MONTH};
 use super::{
     DriveLife, FlashTimes, FleetConfig, FleetError, FleetLife, Judged, Placement, Predictor, judge, live, train,
 };
@@ -18,9 +19,6 @@ use serde::Deserialize;
 static FLEET: Section = Section::of::<FleetSection>("fleet", &[("fleet", &[Purpose::Run])]);
 
 static SECTIONS: [&Section; 1] = [&FLEET];
-
-/// A month of a run, for the page's time axis. \[X\]
-const SECONDS_OF_MONTH: f64 = 30.0 * 86_400.0;
 
 /// A fleet of arrays whose drives age.
 pub struct FleetRoom;
@@ -43,6 +41,14 @@ struct FleetSection {
     /// Months of the run.
     #[schemars(range(min = 2, max = 240))]
     months: u32,
+    /// Most months that a place was in use before the first one: each of 0 to so many is as likely. Places lived under their mean load, and drives
+    /// that ended were replaced. Drives are new without it.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 240))]
+    age_months: u32,
+    /// Whether all places of an array were in use for as long, as after an order of drives for whole arrays.
+    #[serde(default)]
+    age_alike: bool,
     /// Which drive takes which part of its array's load: `even`, or by prediction: `reads` by speed, `writes` by remaining lifetime, `both`.
     placement: PlacementName,
     /// Months ahead within which a failure counts as predicted.
@@ -159,6 +165,8 @@ pub fn config(scenario: &Scenario) -> Result<FleetConfig, ScenarioError> {
         arrays: fleet.arrays,
         drives: fleet.drives,
         months: fleet.months,
+        age_months: fleet.age_months,
+        age_alike: fleet.age_alike,
         writes_per_day: load.writes_per_day,
         reads_per_write: load.reads_per_write,
         spread: [load.by_array, load.by_drive, load.by_month],
@@ -350,13 +358,16 @@ const fn latency_of(key: &'static str, title: &'static str, about: &'static str,
 static DECLARATION: Declaration = Declaration {
     metrics: || ROWS.iter().map(|row| row.0).collect(),
     shown: &[&MEAN_ERROR, &P99_ERROR, &AUC, &RECALL, &RECALL_OF_WEAR, &PRECISION, &ARRAY_MEAN, &SLOWEST, &WORN],
-    parts: &[Part {
-        kind: &DRIVE,
-        metrics: || OF_DRIVE.iter().map(|row| row.0).collect(),
-        series: Vec::new,
-        timeline: "timeline",
-        shown: &[&LIVES, &OF_PLACE, &RETRIES, &WRITTEN],
-    }],
+    parts: &[
+        Part {
+            kind: &DRIVE,
+            metrics: || OF_DRIVE.iter().map(|row| row.0).collect(),
+            series: Vec::new,
+            timeline: "timeline",
+            shown: &[&LIVES, &OF_PLACE, &RETRIES, &WRITTEN],
+        },
+        FLEET_PART,
+    ],
     causes: &[],
     tables: &[],
 };
@@ -452,6 +463,7 @@ fn run(
         .then(|| format!("drives lived for {months} months, and there were {all}"))
         .into_iter()
         .collect();
+    let over_months = Months::of(&config, &fleet);
     let result = DesignResult {
         point: Vec::new(),
         design: name.to_owned(),
@@ -463,11 +475,12 @@ fn run(
         causes: Vec::new(),
         halves: Vec::new(),
         laws: Laws { hold: broken.is_empty(), broken },
-        components: ByKind::new(&DRIVE, places.map(component).collect()),
+        components: ByKind::new(&DRIVE, places.map(component).collect())
+            .and(FLEET_PART.kind, vec![over_months.whole()]),
     };
     Ok(Measured {
         design: name.to_owned(),
-        detail: DesignDetail { name: name.to_owned(), ..DesignDetail::default() },
+        detail: DesignDetail { name: name.to_owned(), timeline: over_months.timeline(), ..DesignDetail::default() },
         fio: fio_report(SimSpan::ZERO, &[], None, Vec::new()),
         equipment: Equipment {
             design: name.to_owned(),

@@ -10,6 +10,8 @@ fn config() -> FleetConfig {
         arrays: 4,
         drives: 3,
         months: 30,
+        age_months: 0,
+        age_alike: false,
         writes_per_day: 1.0,
         reads_per_write: 10.0,
         spread: [0.25, 0.15, 0.15],
@@ -93,6 +95,27 @@ fn one_seed_gives_one_fleet_and_other_places_do_not_change_a_drive() {
     assert_eq!(one.drives, more.drives[..one.drives.len()]);
     let stopped = live(&config(), None, &mut |_| false).err();
     assert_eq!(stopped, Some(FleetError::Interrupted));
+}
+
+#[test]
+fn a_fleet_in_use_begins_with_the_wear_of_its_age() {
+    let spread = [0.25, 0.15, 0.0];
+    let config = FleetConfig { other_failures: 0.0, quality: [0.0, 0.05], spread, age_months: 12, ..config() };
+    let lived = |config: &FleetConfig| live(config, None, &mut |_| true).expect("it lives").drives;
+    let new = lived(&FleetConfig { age_months: 0, ..config });
+    assert!(new.iter().all(|life| life.age == 0));
+    for age_alike in [false, true] {
+        let used = lived(&FleetConfig { age_alike, ..config });
+        let first = || used.iter().filter(|life| life.born == 0);
+        assert!(first().all(|life| life.age <= 12) && first().any(|life| life.age > 0));
+        let is_alike = first().all(|life| first().all(|other| life.array != other.array || life.age == other.age));
+        assert_eq!(is_alike, age_alike);
+        for (life, new) in first().zip(new.iter().filter(|life| life.born == 0)) {
+            // It has the erases of a new drive of this place after as many months, but for the draws of latencies in between.
+            let (now, then) = (life.readings[0].erases, new.readings[life.age as usize].erases);
+            assert!((now / then - 1.0).abs() < 0.02, "{} months: {now} {then}", life.age);
+        }
+    }
 }
 
 #[test]
