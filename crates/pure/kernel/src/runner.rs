@@ -134,7 +134,7 @@ mod tests {
         runner.queue.push(SimTime::from_ps(40), 1);
         let pace = &mut InputFirst(Some(SimTime::from_ps(30)));
         assert_eq!((runner.advance(pace), runner.now()), (None, SimTime::from_ps(30)));
-        // What the input asks for is due at once.
+        // An event that follows from the input is due at once.
         runner.queue.push(SimTime::from_ps(30), 2);
         assert_eq!((runner.advance(pace), runner.take()), (Some(SimTime::from_ps(30)), 2));
         assert_eq!((runner.advance(pace), runner.take()), (Some(SimTime::from_ps(40)), 1));
