@@ -8,7 +8,7 @@ PYTHON ?= python3
 FUZZ_SECONDS ?= 3600
 # A trace file to drive the demo with; without it the workloads are generated.
 TRACE ?=
-# The crate of `make mutants`: its directory in crates/pure; SHARD=1/8 takes an eighth of the mutants.
+# The crate of `make mutants`: its directory in crates/pure; SHARD=0/8 takes every eighth mutant.
 CRATE ?= kernel
 SHARD ?=
 
@@ -84,7 +84,7 @@ planted: ## break the recovery on purpose, and see that the faults find each bug
 mutants: ## change the code of CRATE=kernel in one place at a time, and list the changes that its tests let pass (minutes to hours; cargo-mutants)
 	mkdir -p target/mutants
 	CARGO_TARGET_DIR='$(CURDIR)/target/mutants/build' $(CARGO) mutants -p flashyard-$(CRATE) --jobs 1 \
-		-o target/mutants/$(CRATE) $(if $(SHARD),--shard $(SHARD)) || test $$? -eq 2 -o $$? -eq 3
+		-o target/mutants/$(CRATE) $(if $(SHARD),--sharding round-robin --shard $(SHARD)) || test $$? -eq 2 -o $$? -eq 3
 
 how-to: ## apply each example of the how-to list in ARCHITECTURE.md to a copy of the last commit, and compile it (some minutes)
 	$(CARGO) xtask how-to
