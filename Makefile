@@ -8,9 +8,12 @@ PYTHON ?= python3
 FUZZ_SECONDS ?= 3600
 # A trace file to drive the demo with; without it the workloads are generated.
 TRACE ?=
+# The crate of `make mutants`: its directory in crates/pure; SHARD=0/8 takes every eighth mutant.
+CRATE ?= kernel
+SHARD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick dist test-dist test faults faults-cvfs planted record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
+.PHONY: help demo quick dist test-dist test faults faults-cvfs planted mutants record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -77,6 +80,11 @@ faults-cvfs: ## cut the power of a volume that shrinks at a hundred thousand poi
 
 planted: ## break the recovery on purpose, and see that the faults find each bug
 	$(CARGO) xtask planted
+
+mutants: ## change the code of CRATE=kernel in one place at a time, and list the changes that its tests let pass (minutes to hours; cargo-mutants)
+	mkdir -p target/mutants
+	CARGO_TARGET_DIR='$(CURDIR)/target/mutants/build' $(CARGO) mutants -p flashyard-$(CRATE) --jobs 1 \
+		-o target/mutants/$(CRATE) $(if $(SHARD),--sharding round-robin --shard $(SHARD)) || test $$? -eq 2 -o $$? -eq 3
 
 how-to: ## apply each example of the how-to list in ARCHITECTURE.md to a copy of the last commit, and compile it (some minutes)
 	$(CARGO) xtask how-to

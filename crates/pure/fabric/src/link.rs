@@ -73,6 +73,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn payload_has_fifteen_sixteenths_of_the_rate_and_never_no_rate() {
+        assert_eq!(Link::new(ByteRate::from_mb(16_000)).payload_rate(), ByteRate::from_mb(15_000));
+        assert_eq!(Link::new(ByteRate::new(1)).payload_rate(), ByteRate::new(1));
+    }
+
     proptest! {
         #[test]
         fn a_link_is_never_faster_than_its_rate_and_loses_no_byte(
@@ -89,6 +95,11 @@ mod tests {
             }
             prop_assert_eq!(link.payload(Direction::Out), sum);
             prop_assert_eq!(link.payload(Direction::In), 0);
+            prop_assert_eq!(link.busy(Direction::In), SimSpan::ZERO);
+            // Each transfer is rounded up to a byte of the wire, and to a picosecond.
+            let exact_ps = sum as f64 * 1e12 / link.payload_rate().get() as f64;
+            let busy_ps = link.busy(Direction::Out).as_ps() as f64;
+            prop_assert!((0.0..64.0 * 100.0).contains(&(busy_ps - exact_ps)), "{} ps for {} ps", busy_ps, exact_ps);
             let seconds = last.as_secs_f64();
             prop_assert!(sum as f64 / seconds <= 15.0e9 * 1.000_001, "{} B in {} s", sum, seconds);
         }

@@ -235,9 +235,43 @@ mod tests {
         let one_by_one = (1..64).map(|peer| loaded.access(SimTime::ZERO, 0, peer, Transaction::Load, 2)).sum();
         assert_eq!(scanned.scan(0, 1..64, 2), one_by_one);
         assert_eq!(scanned.transactions(), loaded.transactions());
-        assert_eq!(scanned.link(63).payload(Direction::Out), loaded.link(63).payload(Direction::Out));
+        for direction in [Direction::Out, Direction::In] {
+            assert_eq!(scanned.link(63).payload(direction), loaded.link(63).payload(direction));
+            assert_eq!(scanned.link(63).busy(direction), loaded.link(63).busy(direction));
+        }
         // Three peers under the own leaf of four, twelve two switches up, forty-eight four switches up.
         assert_eq!(fabric(64).scan(0, 1..64, 1).as_ns(), 63 * 300 + 12 * 2 * 140 + 48 * 4 * 140);
+    }
+
+    /// Fifteen bytes of payload are sixteen on the wire: a nanosecond at 16 GB/s.
+    #[test]
+    fn a_link_is_busy_with_its_busier_direction_or_with_both_where_they_share_it() {
+        for half_duplex in [false, true] {
+            let config = FabricConfig { half_duplex, ..FabricConfig::default() };
+            let mut fabric = Fabric::new(2, config).expect("it is possible");
+            fabric.stream(1, Direction::Out, 15_000);
+            fabric.stream(1, Direction::In, 45_000);
+            let busy = if half_duplex { 4_000 } else { 3_000 };
+            assert_eq!(fabric.busy(1), SimSpan::from_ns(busy));
+            fabric.stream(1, Direction::Out, 60_000);
+            let busy = if half_duplex { 8_000 } else { 5_000 };
+            assert_eq!((fabric.busy(1), fabric.busy(0)), (SimSpan::from_ns(busy), SimSpan::ZERO));
+            assert_eq!(fabric.link(1).payload(Direction::Out), 75_000);
+            assert_eq!(fabric.shared_rate(), half_duplex.then(|| ByteRate::from_mb(15_000)));
+        }
+    }
+
+    #[test]
+    fn bulk_data_that_streams_keeps_no_line_waiting() {
+        let mut fabric = fabric(4);
+        fabric.stream(1, Direction::In, 1 << 30);
+        assert_eq!(fabric.access(SimTime::ZERO, 0, 1, Transaction::Load, 1), SimSpan::from_ns(300));
+    }
+
+    #[test]
+    fn a_fabric_limits_no_access_to_remote_memory() {
+        let limits = fabric(4).memory(0, 1).limits();
+        assert_eq!(limits, MemoryLimits { bytes: u64::MAX, access_bytes: u32::MAX, atomics: true });
     }
 
     #[test]
@@ -245,5 +279,9 @@ mod tests {
         assert_eq!(Fabric::new(5000, FabricConfig::default()).err(), Some(FabricError::TooMany(5000)));
         let single = FabricConfig { radix: 1, ..FabricConfig::default() };
         assert_eq!(Fabric::new(2, single).err(), Some(FabricError::Radix(1)));
+        let least = FabricConfig { radix: 2, ..FabricConfig::default() };
+        let largest = Fabric::new(ENDPOINTS_MAX, least).expect("every endpoint has an id");
+        // A binary tree of twelve levels: two switches a level, but one at the root.
+        assert_eq!(largest.switches(0, 4095), 23);
     }
 }

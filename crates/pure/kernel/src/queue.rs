@@ -231,6 +231,11 @@ mod tests {
                 prop_assert_eq!(queue.pop().map(|(t, e)| (t.as_ps(), e)), Some(expected));
             }
             prop_assert!(queue.is_empty());
+            prop_assert_eq!((queue.pop(), queue.next_time(), queue.events().count()), (None, None, 0));
+            // An empty queue begins from the start, but for its numbers.
+            queue.push(SimTime::from_ps(3), 7);
+            prop_assert_eq!((queue.next_time(), queue.inserted()), (Some(SimTime::from_ps(3)), times.len() as u64 + 1));
+            prop_assert_eq!(queue.pop(), Some((SimTime::from_ps(3), 7)));
         }
     }
 }

@@ -50,6 +50,24 @@ mod tests {
         assert_ne!(draw(1, "ftl.gc"), draw(1, "host.redirect"));
     }
 
+    /// From the published definitions of FNV-1a, SplitMix64 and xoshiro256++, reckoned apart from this program.
+    #[test]
+    fn streams_are_those_of_the_published_generators() {
+        let draws = |seed, name| {
+            let mut rng = Rng::named(seed, name);
+            [(); 3].map(|()| rng.next_u64())
+        };
+        assert_eq!(draws(0, ""), [0xfe81_6938_5fd6_1a4e, 0x84f2_e601_54da_4ffe, 0x2d52_11c3_aec2_607c]);
+        assert_eq!(draws(7, "ftl.gc"), [0xa2d6_c9fd_6069_4c07, 0x1966_1f8b_d978_d492, 0x1237_1770_3744_afc5]);
+        let mut units = Rng::named(7, "ftl.gc");
+        assert_eq!(
+            [(); 3].map(|()| units.unit()),
+            [0.636_089_920_386_813_2, 0.099_214_526_789_612_07, 0.071_153_130_432_565_55]
+        );
+        let mut thousands = Rng::named(7, "ftl.gc");
+        assert_eq!([(); 3].map(|()| thousands.below(1000)), [636, 99, 71]);
+    }
+
     #[test]
     fn draws_below_a_bound_are_uniform() {
         let mut rng = Rng::named(7, "test");

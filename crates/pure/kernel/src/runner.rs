@@ -78,3 +78,66 @@ impl<E: Copy> Runner<E> {
         self.queue.take_first()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Machine, Nested, Outbox, Schedule};
+
+    /// Two timers, at 10 and at 25 ps, then a report of how many have come.
+    struct Timers(u32);
+
+    impl Machine for Timers {
+        type Event = SimSpan;
+        type Effect = u32;
+
+        fn handle(&mut self, now: SimTime, next: SimSpan, out: &mut impl Outbox<SimSpan, u32>) {
+            self.0 += 1;
+            if self.0 < 3 {
+                out.at(now + next, SimSpan::from_ps(15));
+            }
+            out.emit(self.0);
+        }
+    }
+
+    /// Lets nothing happen before its input has come.
+    struct InputFirst(Option<SimTime>);
+
+    impl Pace for InputFirst {
+        fn wait_until(&mut self, _deadline: SimTime) -> Wake {
+            self.0.take().map_or(Wake::Due { late: SimSpan::from_ns(1) }, |now| Wake::Input { now })
+        }
+    }
+
+    #[test]
+    fn a_child_is_woken_and_heard_through_its_parents_queue_in_order_of_time() {
+        let mut runner: Runner<(u8, SimSpan)> = Runner::default();
+        let mut children = [Timers(0), Timers(1)];
+        runner.queue.at(SimTime::ZERO, (0, SimSpan::from_ps(10)));
+        runner.queue.at(SimTime::from_ps(5), (1, SimSpan::from_ps(15)));
+        let mut heard = Vec::new();
+        while let Some(now) = runner.advance(&mut FreeRun) {
+            let (child, event) = runner.take();
+            let mut effects = Vec::new();
+            let out = &mut Nested::new(&mut runner.queue, |event| (child, event), &mut effects);
+            children[usize::from(child)].handle(now, event, out);
+            assert_eq!(runner.now(), now);
+            heard.extend(effects.into_iter().map(|count| (now.as_ps(), child, count)));
+        }
+        assert_eq!(heard, [(0, 0, 1), (5, 1, 2), (10, 0, 2), (20, 1, 3), (25, 0, 3)]);
+        assert_eq!((runner.now(), runner.queue.inserted()), (SimTime::from_ps(25), 5));
+    }
+
+    #[test]
+    fn input_comes_before_the_event_that_the_pace_waits_for() {
+        let mut runner: Runner<u8> = Runner::default();
+        runner.queue.push(SimTime::from_ps(40), 1);
+        let pace = &mut InputFirst(Some(SimTime::from_ps(30)));
+        assert_eq!((runner.advance(pace), runner.now()), (None, SimTime::from_ps(30)));
+        // An event that follows from the input is due at once.
+        runner.queue.push(SimTime::from_ps(30), 2);
+        assert_eq!((runner.advance(pace), runner.take()), (Some(SimTime::from_ps(30)), 2));
+        assert_eq!((runner.advance(pace), runner.take()), (Some(SimTime::from_ps(40)), 1));
+        assert_eq!((runner.advance(pace), runner.now()), (None, SimTime::from_ps(40)));
+    }
+}

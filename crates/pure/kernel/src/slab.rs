@@ -122,9 +122,10 @@ mod tests {
                         let removed = model.remove(&number);
                         freed.extend(removed.map(|_| number));
                         prop_assert_eq!(slab.remove(number), removed);
-                        if let Some(kept) = slab.get_mut(number + 1) {
+                        prop_assert_eq!(slab.get_mut(number + 1), model.get_mut(&(number + 1)));
+                        if let Some(kept) = model.get_mut(&(number + 1)) {
                             *kept += 1000;
-                            *model.get_mut(&(number + 1)).expect("it has what the slab has") += 1000;
+                            slab[number + 1] += 1000;
                         }
                     }
                 }

@@ -149,3 +149,77 @@ impl NandConfig {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::legal::config;
+    use crate::{EccStrength, ErrorRates, RetryRule, WordLine};
+
+    fn changed(change: impl FnOnce(&mut NandConfig)) -> Result<(), NandConfigError> {
+        let mut config = config(Capabilities::default(), 4);
+        change(&mut config);
+        config.validate()
+    }
+
+    #[test]
+    fn flash_that_cannot_be_is_refused() {
+        assert_eq!(changed(|_| ()), Ok(()));
+        assert_eq!(changed(|flash| flash.geometry.channels = 0), Err(GeometryError::Zero("channels").into()));
+        let word_line = Some(WordLine { program: SimSpan::from_us(700), fine: None });
+        assert_eq!(changed(|flash| flash.geometry.pages_per_program = 3), Err(NandConfigError::WordLine { pages: 3 }));
+        assert_eq!(
+            changed(|flash| flash.capabilities.word_line = word_line),
+            Err(NandConfigError::WordLine { pages: 1 })
+        );
+        let both = changed(|flash| {
+            flash.geometry.pages_per_program = 3;
+            flash.capabilities.word_line = word_line;
+        });
+        assert_eq!(both, Ok(()));
+        let retries = |most| changed(|flash| flash.read_retries_max = Some(most));
+        assert_eq!((retries(14), retries(15)), (Ok(()), Err(NandConfigError::Retries(15))));
+        let wear = |bits_per_4_kib| {
+            let (rates, ecc) = (ErrorRates::TLC_2018_AT_300, EccStrength { bits_per_4_kib });
+            changed(|flash| flash.wear = Some(WearModel { rates, ecc, rule: RetryRule::Halving, retention_days: 0.0 }))
+        };
+        assert_eq!((wear(1), wear(0)), (Ok(()), Err(WearModelError::Ecc(0).into())));
+    }
+
+    #[test]
+    fn error_rates_are_at_most_those_of_noise() {
+        let raw = |rate| changed(|flash| flash.raw_bit_error_rate = rate);
+        let correctable = |rate| changed(|flash| flash.correctable_bit_error_rate = rate);
+        for rate in [0.0, 0.5] {
+            assert_eq!((raw(rate), correctable(rate)), (Ok(()), Ok(())));
+        }
+        for value in [-1e-9, 0.51] {
+            assert_eq!(raw(value), Err(NandConfigError::Rate { name: "raw_bit_error_rate", value }));
+            assert_eq!(correctable(value), Err(NandConfigError::Rate { name: "correctable_bit_error_rate", value }));
+        }
+        assert!(raw(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn planes_that_sense_on_their_own_are_numbered_in_sixteen_bits() {
+        let planes = |independent_planes, channels, dies_per_channel, planes_per_die| {
+            changed(|flash| {
+                flash.capabilities.independent_planes = independent_planes;
+                flash.geometry = Geometry { channels, dies_per_channel, planes_per_die, ..flash.geometry };
+            })
+        };
+        assert_eq!(planes(true, 255, 257, 1), Ok(()));
+        assert_eq!(planes(true, 256, 128, 2), Err(NandConfigError::Planes(65_536)));
+        assert_eq!(planes(false, 256, 128, 2), Ok(()));
+    }
+
+    #[test]
+    fn energy_is_the_sum_of_three_states() {
+        let currents = Currents { volts: 2.0, active_ma: 10.0, bus_idle_ma: 1.0, standby_ma: 0.1 };
+        let (array, bus) = (SimSpan::from_secs(3), SimSpan::from_secs(2));
+        // Watts are 0.02, 0.002 and 0.0002.
+        let joules = |total| currents.energy(array, bus, SimSpan::from_secs(total)).as_joules();
+        assert!((joules(10) - (0.06 + 0.004 + 0.001)).abs() < 1e-12, "{}", joules(10));
+        assert!((joules(4) - (0.06 + 0.004)).abs() < 1e-12, "{}", joules(4));
+    }
+}

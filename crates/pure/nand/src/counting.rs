@@ -23,3 +23,29 @@ impl Medium for CountingMedium {
         &self.counters
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_flash::{CommandKind, Pages, Planes, Priority};
+
+    #[test]
+    fn commands_are_counted_by_their_pages() {
+        let command = |kind| FlashCommand {
+            kind,
+            die: 0,
+            planes: Planes::together(4),
+            pages: Pages::LSB,
+            priority: Priority::Background,
+            erases: 0,
+            reads: 0,
+            bus_bytes: 0,
+            tag: 0,
+        };
+        let mut medium = CountingMedium::default();
+        medium.accept(command(CommandKind::Read));
+        medium.accept_alike(command(CommandKind::Program), 3);
+        let counters = medium.counters();
+        assert_eq!((counters.page_reads, counters.page_programs), (4, 12));
+    }
+}

@@ -88,6 +88,29 @@ mod tests {
     }
 
     #[test]
+    fn the_exponential_is_near_that_of_the_library() {
+        for x in [0.0, 1e-3, 0.5, 1.0, 5.0, 20.0, 44.0] {
+            let exact = libm::exp(-x);
+            assert!((exponential_of_negative(x) / exact - 1.0).abs() < 1e-3, "{x}");
+        }
+        assert_eq!((exponential_of_negative(44.01), exponential_of_negative(f64::INFINITY)), (0.0, 0.0));
+    }
+
+    #[test]
+    fn a_read_without_hope_needs_one_retry_more_than_it_may_have() {
+        for (read_retries_max, expected) in [(Some(0), 1), (Some(2), 3), (Some(14), 15), (None, 8)] {
+            let noise = NandConfig {
+                raw_bit_error_rate: 0.5,
+                correctable_bit_error_rate: 1e-9,
+                read_retries_max,
+                ..crate::legal::config(crate::Capabilities::default(), 4)
+            };
+            let mut model = ErrorModel::new(&noise, Rng::named(3, "nand.errors"));
+            assert!((0..20).all(|_| model.retries() == expected), "{expected}");
+        }
+    }
+
+    #[test]
     fn a_fresh_device_never_retries() {
         let mut model = ErrorModel { thresholds: [1; STEPS], most: 8, rng: Rng::named(3, "nand.errors") };
         model.set_raw_bit_error_rate(0.0, 4e-3);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const PLANES: u32 = 4;
 
-fn config(capabilities: Capabilities, starvation_bound: u32) -> NandConfig {
+pub(crate) fn config(capabilities: Capabilities, starvation_bound: u32) -> NandConfig {
     NandConfig {
         geometry: Geometry {
             channels: 2,

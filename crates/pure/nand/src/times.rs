@@ -83,3 +83,42 @@ impl ArrayTimes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Capabilities, WordLine};
+
+    fn us(us: u64) -> SimSpan {
+        SimSpan::from_us(us)
+    }
+
+    /// Pages of one bit take 30, 45 and 60 us to sense, and 5, 7 and 10 pulses of 40 us to program.
+    #[test]
+    fn pages_take_the_times_of_their_bits() {
+        let plain = ArrayTimes::new(&crate::legal::config(Capabilities::default(), 4));
+        let bit = |bit| Pages::of_bits(bit, bit);
+        assert_eq!([0, 1, 2, 3].map(|number| plain.read(bit(number))), [30, 45, 60, 60].map(us));
+        assert_eq!([0, 1, 2, 3].map(|number| plain.program(bit(number), 0)), [200, 280, 400, 400].map(us));
+        assert_eq!((plain.read(Pages::of_bits(0, 2)), plain.program(Pages::of_bits(1, 2), 0)), (us(135), us(680)));
+        let single = Pages::of_bits(0, 2).single_level();
+        assert_eq!((plain.read(single), plain.program(single, 0)), (us(90), us(600)));
+        assert_eq!((plain.more_passes(bit(0)), plain.erase()), (0, SimSpan::from_ms(3)));
+    }
+
+    #[test]
+    fn capabilities_give_times_of_their_own() {
+        let capabilities = Capabilities {
+            read_top: Some(us(75)),
+            single_level: Some(SingleLevel { read: us(20), program: us(100) }),
+            word_line: Some(WordLine { program: us(700), fine: Some(us(900)) }),
+            ..Capabilities::default()
+        };
+        let times = ArrayTimes::new(&crate::legal::config(capabilities, 4));
+        assert_eq!([2, 3].map(|bit| times.read(Pages::of_bits(bit, bit))), [60, 75].map(us));
+        let (all, single) = (Pages::of_bits(0, 2), Pages::of_bits(0, 2).single_level());
+        assert_eq!((times.read(single), times.program(single, 0), times.more_passes(single)), (us(60), us(300), 0));
+        // The coarse pass comes first.
+        assert_eq!((times.program(all, 1), times.program(all, 0), times.more_passes(all)), (us(700), us(900), 1));
+    }
+}

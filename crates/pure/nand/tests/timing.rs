@@ -2,7 +2,10 @@
 
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Pages, Planes, Priority};
 use flashyard_kernel::{EventQueue, Machine, Nested};
-use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig, NandDone, NandEvent, TimedNand};
+use flashyard_nand::{
+    Capabilities, Currents, EccStrength, ErrorRates, IsppModel, NandConfig, NandDone, NandEvent, RetryRule,
+    SingleLevel, TimedNand, WearModel,
+};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
 fn config() -> NandConfig {
@@ -159,4 +162,149 @@ fn a_reset_drops_everything_and_books_busy_time_up_to_that_moment() {
     assert_eq!(effects.len(), 1);
     let transfer = config().channel.span_of(4 * 16_384);
     assert_eq!(ends.since(cut), SimSpan::from_us(30) + transfer);
+}
+
+/// Submits one command to a medium of this configuration, at its beginning; returns its report and when that came.
+fn alone(config: NandConfig, command: FlashCommand) -> (NandDone, SimSpan, TimedNand) {
+    let mut nand = TimedNand::new(config, 1);
+    let mut queue: EventQueue<NandEvent> = EventQueue::default();
+    let mut effects: Vec<NandDone> = Vec::new();
+    let same = |event: NandEvent| event;
+    nand.submit(SimTime::ZERO, command, &mut Nested::new(&mut queue, same, &mut effects));
+    let mut ends = SimTime::ZERO;
+    while let Some((now, event)) = queue.pop() {
+        ends = now;
+        nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+    }
+    (effects.pop().expect("it was reported"), ends.since(SimTime::ZERO), nand)
+}
+
+#[test]
+fn a_read_without_hope_is_given_up_after_its_retries() {
+    for (read_retries_max, retries, uncorrected) in [(Some(2), 2, true), (Some(0), 0, true), (None, 8, false)] {
+        for capabilities in [Capabilities::default(), Capabilities { cache_program: true, ..Capabilities::default() }] {
+            let noise = NandConfig {
+                raw_bit_error_rate: 0.5,
+                correctable_bit_error_rate: 1e-9,
+                read_retries_max,
+                capabilities,
+                ..config()
+            };
+            let (done, ends, nand) = alone(noise, command(CommandKind::Read, 0, 4, Pages::CSB, 7));
+            let again = SimSpan::from_us(45) * retries;
+            assert_eq!((done.uncorrected, done.time.retry, done.time.die), (uncorrected, again, SimSpan::from_us(45)));
+            assert_eq!(ends, SimSpan::from_us(45) + again + noise.channel.span_of(4 * 16_384));
+            assert_eq!((nand.counters().read_retries, nand.array_busy()), (retries * 4, SimSpan::from_us(45) + again));
+            assert_eq!(nand.config().read_retries_max, read_retries_max);
+        }
+    }
+}
+
+#[test]
+fn reads_are_retried_by_the_erases_of_their_block() {
+    let wear = WearModel {
+        rates: ErrorRates::TLC_2018_AT_300,
+        ecc: EccStrength::BITS_50,
+        rule: RetryRule::ByErases,
+        retention_days: 0.0,
+    };
+    let worn = NandConfig { wear: Some(wear), ..config() };
+    for (erases, retries) in [(0, 0), (49, 0), (100, 2), (299, 6)] {
+        let read = FlashCommand { erases, ..command(CommandKind::Read, 1, 1, Pages::LSB, 7) };
+        let (done, ends, _) = alone(worn, read);
+        assert_eq!((done.time.retry, done.die), (SimSpan::from_us(30) * retries, 1));
+        assert_eq!(ends, SimSpan::from_us(30) * (retries + 1) + PAGE);
+    }
+}
+
+#[test]
+fn a_device_that_ages_begins_to_retry() {
+    let mut nand = TimedNand::new(config(), 1);
+    let mut queue: EventQueue<NandEvent> = EventQueue::default();
+    let mut effects: Vec<NandDone> = Vec::new();
+    let same = |event: NandEvent| event;
+    let read = command(CommandKind::Read, 0, 1, Pages::LSB, 0);
+    for rate in [0.0, 0.5] {
+        nand.set_raw_bit_error_rate(rate);
+        assert_eq!(nand.config().raw_bit_error_rate, rate);
+        let now = SimTime::ZERO + SimSpan::from_secs(1) * u64::from(rate > 0.0);
+        nand.submit(now, read, &mut Nested::new(&mut queue, same, &mut effects));
+        while let Some((now, event)) = queue.pop() {
+            nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+        }
+    }
+    // Seven halvings of a half are below 0.4 %, but for pages of a factor above one.
+    assert_eq!(effects[0].time.retry, SimSpan::ZERO);
+    assert!(effects[1].time.retry >= SimSpan::from_us(30) * 4, "{:?}", effects[1].time);
+}
+
+#[test]
+fn a_die_says_when_it_is_free_and_whether_background_work_holds_it() {
+    let background = |kind| FlashCommand { priority: Priority::Background, ..command(kind, 1, 1, Pages::LSB, 0) };
+    let foreground = |kind| command(kind, 1, 1, Pages::LSB, 0);
+    let (read, program, erase) = (CommandKind::Read, CommandKind::Program, CommandKind::Erase);
+    let whole = [SimSpan::from_us(30) + PAGE, SimSpan::from_us(200) + PAGE, SimSpan::from_ms(3)];
+    for (kind, whole) in [read, program, erase].into_iter().zip(whole) {
+        for (command, holds) in [(foreground(kind), false), (background(kind), kind != read)] {
+            let mut nand = TimedNand::new(config(), 1);
+            let mut queue: EventQueue<NandEvent> = EventQueue::default();
+            let mut effects: Vec<NandDone> = Vec::new();
+            let begins = SimTime::ZERO + SimSpan::from_us(5);
+            assert_eq!((nand.frees_at(begins, 1), nand.is_held_by_reclaim(1)), (begins, false));
+            nand.submit(begins, command, &mut Nested::new(&mut queue, |event: NandEvent| event, &mut effects));
+            assert_eq!((nand.frees_at(begins, 1), nand.is_held_by_reclaim(1)), (begins + whole, holds), "{command:?}");
+            let late = begins + SimSpan::from_secs(1);
+            assert_eq!((nand.frees_at(late, 1), nand.frees_at(begins, 0)), (late, begins));
+            assert_eq!((nand.is_held_by_reclaim(0), nand.pending()), (false, 1));
+        }
+    }
+}
+
+#[test]
+fn reads_that_may_not_pass_any_more_wait_for_background_work() {
+    for kind in [CommandKind::Read, CommandKind::Program, CommandKind::Erase] {
+        for (priority, holds) in [(Priority::Background, true), (Priority::Foreground, false)] {
+            if kind == CommandKind::Read && priority == Priority::Foreground {
+                continue;
+            }
+            let mut nand = TimedNand::new(config(), 1);
+            let mut queue: EventQueue<NandEvent> = EventQueue::default();
+            let mut effects: Vec<NandDone> = Vec::new();
+            let same = |event: NandEvent| event;
+            let waits = FlashCommand { priority, ..command(kind, 0, 1, Pages::LSB, 100) };
+            let mut commands: Vec<FlashCommand> =
+                (0..8).map(|tag| command(CommandKind::Read, 0, 1, Pages::LSB, tag)).collect();
+            commands.insert(1, waits);
+            for command in commands {
+                nand.submit(SimTime::ZERO, command, &mut Nested::new(&mut queue, same, &mut effects));
+            }
+            let mut held = vec![nand.is_held_by_reclaim(0)];
+            while effects.len() < 4 {
+                let (now, event) = queue.pop().expect("there is work");
+                nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+                held.push(nand.is_held_by_reclaim(0));
+            }
+            // The third read that passes is the last that may; what waits begins once that has ended.
+            let began = held.iter().position(|&held| held);
+            let (of_three, active) = (Some(6), kind != CommandKind::Read && holds);
+            assert_eq!((began, held.last()), (of_three.filter(|_| holds), Some(&active)), "{kind:?} {priority:?}");
+        }
+    }
+}
+
+#[test]
+fn cells_of_one_bit_are_sensed_in_their_own_time() {
+    assert_eq!(TimedNand::new(config(), 1).single_level_read(), SimSpan::from_us(30));
+    let single_level = Some(SingleLevel { read: SimSpan::from_us(20), program: SimSpan::from_us(100) });
+    let fast = NandConfig { capabilities: Capabilities { single_level, ..Capabilities::default() }, ..config() };
+    assert_eq!(TimedNand::new(fast, 1).single_level_read(), SimSpan::from_us(20));
+}
+
+#[test]
+fn a_die_is_busy_sensing_and_sending_but_no_longer_than_it_has_commands() {
+    let (_, nand) = run(&[command(CommandKind::Read, 0, 1, Pages::LSB, 0); 2]);
+    assert_eq!((nand.die_busy(), nand.held()), (SimSpan::from_us(60) + PAGE * 2, SimSpan::from_us(60) + PAGE * 2));
+    let (_, nand) = run(&[0, 2].map(|die| command(CommandKind::Read, die, 1, Pages::LSB, 0)));
+    // The second die waits for the bus.
+    assert_eq!((nand.die_busy(), nand.held()), (SimSpan::from_us(60) + PAGE * 2, SimSpan::from_us(60) + PAGE * 3));
 }

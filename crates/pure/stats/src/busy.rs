@@ -94,7 +94,7 @@ mod tests {
         meter.begin(at_ms(2));
         meter.end(at_ms(4));
         assert_eq!(meter.busy(at_ms(10)), SimSpan::from_ms(3 + 8));
-        assert_eq!(meter.busy_servers(), 1);
+        assert_eq!((meter.busy_servers(), meter.servers()), (1, 3));
     }
 
     #[test]

@@ -137,6 +137,29 @@ mod tests {
         assert_eq!((left.mean_us(), left.max_us()), (right.mean_us(), right.max_us()));
     }
 
+    #[test]
+    fn merging_adds_sums_and_what_was_clipped() {
+        let of = |spans: &[SimSpan]| {
+            let mut latency = LatencyHistogram::new();
+            spans.iter().for_each(|&span| latency.record(span));
+            latency
+        };
+        let mut all = of(&[SimSpan::from_ps(1), SimSpan::from_secs(3_000)]);
+        all.merge(&of(&[SimSpan::from_ps(5), SimSpan::from_secs(2_000), SimSpan::from_secs(4_000)]));
+        assert_eq!((all.count(), all.clipped(), all.sum_ps()), (5, 3, 9_000 * 1_000_000_000_000 + 6));
+    }
+
+    #[test]
+    fn buckets_are_told_by_their_upper_edges_in_microseconds() {
+        let mut latency = LatencyHistogram::new();
+        [1, 70, 70, 5_000].into_iter().for_each(|us| latency.record(SimSpan::from_us(us)));
+        let (edges, counts): (Vec<f64>, Vec<u64>) = latency.buckets().unzip();
+        assert_eq!(counts, [1, 2, 1]);
+        for (edge, us) in edges.into_iter().zip([1.0, 70.0, 5_000.0]) {
+            assert!((us..us * 1.001).contains(&edge), "{edge} for {us}");
+        }
+    }
+
     proptest! {
         #[test]
         fn percentiles_agree_with_a_sorted_list_to_three_digits(

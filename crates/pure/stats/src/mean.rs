@@ -181,6 +181,22 @@ mod tests {
         assert_eq!(estimate(&[7.25; 9]).interval_95(), ConfidenceInterval { mean: 7.25, half_width: 0.0 });
     }
 
+    #[test]
+    fn a_deviation_needs_two_values() {
+        let (none, one, two) = (estimate(&[]), estimate(&[5.0]), estimate(&[5.0, 11.0]));
+        assert_eq!([none, one, two].map(|estimate| estimate.variance()), [0.0, 0.0, 18.0]);
+        assert_eq!(two.standard_deviation(), 18.0_f64.sqrt());
+        // Student's t of one degree of freedom.
+        assert!((two.interval_95().half_width - 12.706 * 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_range_reaches_as_far_to_either_side() {
+        let range = ConfidenceInterval { mean: -8.0, half_width: 2.0 };
+        assert_eq!((range.low(), range.high(), range.relative_half_width()), (-10.0, -6.0, 0.25));
+        assert_eq!([-10.1, -10.0, -6.0, -5.9].map(|value| range.contains(value)), [false, true, true, false]);
+    }
+
     proptest! {
         #[test]
         fn welford_agrees_with_two_passes_and_merging_with_one_stream(

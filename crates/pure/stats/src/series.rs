@@ -164,6 +164,8 @@ mod tests {
         depth.record(at_ms(0), 8.0);
         depth.record(at_ms(2), 1.0);
         assert_eq!(values(&depth), [Some(6.0), None, Some(1.0)]);
+        let begins: Vec<SimTime> = depth.points().map(|point| point.begin).collect();
+        assert_eq!(begins, [0, 1, 2].map(at_ms));
     }
 
     #[test]

@@ -244,6 +244,48 @@ mod tests {
         assert_eq!((empty.mean().requests, empty.near(0.99).total_us()), (0, 0.0));
     }
 
+    #[test]
+    fn merging_splits_adds_them_part_by_part() {
+        let mut all = split(&[(Cause::Host, 1), (Cause::Die, 2)]);
+        all.merge(&split(&[(Cause::Die, 40), (Cause::InterDrive, 5)]));
+        assert_eq!(all, split(&[(Cause::Host, 1), (Cause::Die, 42), (Cause::InterDrive, 5)]));
+    }
+
+    #[test]
+    fn merging_histograms_is_counting_all_of_their_requests() {
+        let short: [&[(Cause, u64)]; 3] = [&[], &[(Cause::Host, 3)], &[(Cause::Bus, 7), (Cause::Core, 2)]];
+        let long: [&[(Cause, u64)]; 2] = [&[(Cause::Host, 3)], &[(Cause::Mapping, 700)]];
+        let of = |splits: &[&[(Cause, u64)]]| {
+            let mut histogram = <SplitHistogram>::default();
+            splits.iter().for_each(|parts| histogram.record(&split(parts)));
+            histogram
+        };
+        let both = of(&[&short[..], &long[..]].concat());
+        for (first, second) in [(&short[..], &long[..]), (&long, &short)] {
+            let mut merged = of(first);
+            merged.merge(&of(second));
+            assert_eq!((merged.count(), merged.mean()), (5, both.mean()));
+            for quantile in [0.0, 0.2, 0.21, 0.6, 0.61, 0.8, 0.81, 1.0] {
+                assert_eq!(merged.near(quantile), both.near(quantile), "{quantile}");
+            }
+        }
+        assert_eq!((both.near(0.6).requests, both.near(0.6).total_us()), (2, 3.0));
+        assert_eq!((both.near(0.81).requests, both.near(0.81).total_us()), (1, 700.0));
+        assert_eq!((both.near(0.0).requests, both.near(0.0).total_us()), (1, 0.0));
+    }
+
+    #[test]
+    fn buckets_are_exact_below_sixteen_nanoseconds_and_sixteen_a_doubling_beyond() {
+        let at = |ns| bucket_of(SimSpan::from_ns(ns));
+        assert!((0..32).all(|ns| at(ns) == ns as usize));
+        for doubling in 1..40 {
+            for step in 0..16 {
+                let (ns, bucket) = ((16 + step) << doubling, 16 * (doubling + 1) + step);
+                assert_eq!((at(ns), at(ns - 1)), (bucket as usize, bucket as usize - 1), "{ns} ns");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn buckets_are_in_order_and_six_percent_wide(ns in 1_u64..1 << 50) {

@@ -122,4 +122,42 @@ mod tests {
         let large = channel.span_of(18_000_000).as_ps();
         assert!(large - small <= 417);
     }
+
+    #[test]
+    fn multiples_of_bytes_are_powers_of_1024_and_add_up() {
+        let amounts = [Bytes::from_kib(3), Bytes::from_mib(3), Bytes::from_gib(3)];
+        assert_eq!(amounts.map(Bytes::get), [3 * 1024, 3 * 1024 * 1024, 3 * 1024 * 1024 * 1024]);
+        let sum = 3 * (1024 + 1024 * 1024 + 1024 * 1024 * 1024);
+        assert_eq!(amounts.into_iter().sum::<Bytes>(), Bytes::new(sum));
+        let mut counted = Bytes::ZERO;
+        amounts.into_iter().for_each(|amount| counted += amount);
+        assert_eq!((counted, counted - Bytes::new(sum)), (Bytes::new(sum), Bytes::ZERO));
+        assert_eq!(amounts[0] + Bytes::new(5), Bytes::new(3077));
+    }
+
+    #[test]
+    fn a_rate_is_what_passes_in_a_second() {
+        let rate = ByteRate::from_mb(7);
+        assert_eq!(rate.get(), 7_000_000);
+        assert_eq!(rate.span_of(rate.get()), SimSpan::from_secs(1));
+        // A terabyte takes the wide path.
+        assert_eq!(rate.span_of(rate.get() * 150_000), SimSpan::from_secs(150_000));
+        assert_eq!(rate.span_of(0), SimSpan::ZERO);
+    }
+
+    #[test]
+    #[should_panic(expected = "above zero")]
+    fn nothing_moves_at_no_rate() {
+        let _ = ByteRate::new(0);
+    }
+
+    #[test]
+    fn amounts_are_told_in_the_largest_unit_that_they_reach() {
+        let told = |bytes| Bytes::new(bytes).to_string();
+        assert_eq!([told(0), told(1023), told(1024), told(1536)], ["0 B", "1023 B", "1.0 KiB", "1.5 KiB"]);
+        assert_eq!(
+            [told(5 << 20), told(5 << 30), told(5 << 40), told(5 << 50)],
+            ["5.0 MiB", "5.0 GiB", "5.0 TiB", "5120.0 TiB"]
+        );
+    }
 }

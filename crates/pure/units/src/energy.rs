@@ -60,3 +60,18 @@ impl Sum for Picojoules {
         parts.fold(Self::default(), Add::add)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watt_over_a_second_is_a_joule() {
+        let second = Watts::new(5.0).over(SimSpan::from_secs(2));
+        assert_eq!((Watts::new(5.0).get(), second.as_joules()), (5.0, 10.0));
+        let mut counted = Picojoules::new(3e12);
+        counted += second;
+        assert_eq!(counted, second + Picojoules::new(3e12));
+        assert_eq!([second, counted].into_iter().sum::<Picojoules>().as_joules(), 23.0);
+    }
+}

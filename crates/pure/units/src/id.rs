@@ -48,3 +48,17 @@ id! {
     /// A drive: what keeps bytes, and what can be pulled out.
     DriveId
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_from_zero() {
+        let drives: Vec<DriveId> = DriveId::first(3).collect();
+        assert_eq!(drives, [0, 1, 2].map(DriveId::new));
+        assert!(drives.iter().enumerate().all(|(place, drive)| drive.index() == place));
+        assert_eq!((VolumeId::new(65_535).get(), VolumeId::new(65_535).index()), (65_535, 65_535));
+        assert_eq!(VolumeId::new(12).to_string(), "12");
+    }
+}

@@ -222,4 +222,64 @@ mod tests {
     fn time_does_not_run_backwards() {
         let _ = SimTime::ZERO.since(SimTime::from_ps(1));
     }
+
+    #[test]
+    fn units_of_time_are_thousands_of_each_other() {
+        let spans = [SimSpan::from_ns(7), SimSpan::from_us(7), SimSpan::from_ms(7), SimSpan::from_secs(7)];
+        assert_eq!(spans.map(SimSpan::as_ps), [7_000, 7_000_000, 7_000_000_000, 7_000_000_000_000]);
+        assert_eq!((SimSpan::from_ps(7_999).as_ns(), SimSpan::from_ps(7_000).as_ns()), (7, 7));
+        assert_eq!((SimSpan::from_ns(2_500).as_us_f64(), SimSpan::from_ms(2_500).as_secs_f64()), (2.5, 2.5));
+        assert_eq!(SimTime::from_ps(2_500_000_000_000).as_secs_f64(), 2.5);
+        assert_eq!(spans.into_iter().sum::<SimSpan>().as_ps(), 7_007_007_007_000);
+    }
+
+    #[test]
+    fn spans_are_added_to_instants_and_lie_between_them() {
+        let (early, late) = (SimTime::from_ps(30), SimTime::from_ps(100));
+        assert_eq!((late.since(early), late.saturating_since(early)), (SimSpan::from_ps(70), SimSpan::from_ps(70)));
+        assert_eq!((early.saturating_since(late), late.since(late)), (SimSpan::ZERO, SimSpan::ZERO));
+        let mut now = early;
+        now += SimSpan::from_ps(70);
+        assert_eq!((now, early + SimSpan::from_ps(70), early.saturating_add(SimSpan::from_ps(70))), (late, late, late));
+        assert_eq!(late.saturating_add(SimSpan::from_ps(u64::MAX)), SimTime::MAX);
+    }
+
+    #[test]
+    fn spans_are_numbers() {
+        let mut span = SimSpan::from_ps(100);
+        span += SimSpan::from_ps(20);
+        assert_eq!(
+            [span + span, span - SimSpan::from_ps(50), span * 3, span / 7].map(SimSpan::as_ps),
+            [240, 70, 360, 17]
+        );
+        assert_eq!((span.ratio_of(SimSpan::from_ps(480)), span.ratio_of(SimSpan::ZERO)), (0.25, 0.0));
+    }
+
+    #[test]
+    fn a_frequency_is_cycles_a_second() {
+        assert_eq!((Hertz::new(7).get(), Hertz::new(7).span_of(14)), (7, SimSpan::from_secs(2)));
+        // 3.5 ps round up.
+        assert_eq!(Hertz::new(2_000_000_000_000).span_of(7), SimSpan::from_ps(4));
+    }
+
+    #[test]
+    #[should_panic(expected = "above zero")]
+    fn no_clock_stands_still() {
+        let _ = Hertz::new(0);
+    }
+
+    #[test]
+    fn fractions_of_a_picosecond_are_rounded_to_the_nearest() {
+        assert_eq!([0.0, 0.000_4, 0.000_5, 1.000_6].map(|ns| SimSpan::from_ns_f64(ns).as_ps()), [0, 0, 1, 1_001]);
+        for wrong in [-1e-9, 1.8e16, f64::INFINITY, f64::NAN] {
+            assert!(std::panic::catch_unwind(|| SimSpan::from_ns_f64(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn spans_are_told_in_the_largest_unit_that_they_reach() {
+        let told = |ps| SimSpan::from_ps(ps).to_string();
+        assert_eq!([told(0), told(1_500), told(999_949)], ["0.0 ns", "1.5 ns", "999.9 ns"]);
+        assert_eq!([told(1_000_000), told(1_500_000_000), told(1_500_000_000_000)], ["1.00 us", "1.50 ms", "1.500 s"]);
+    }
 }

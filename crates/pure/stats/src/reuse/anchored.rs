@@ -39,15 +39,15 @@ impl AnchoredCurve {
                 true if reach < at => ratio.max(misses),
                 true if there < 1.0 => 1.0 - (1.0 - misses) * (1.0 - ratio) / (1.0 - there),
                 true => misses,
-                false if there > 0.0 => misses * ratio / there,
-                false => 0.0,
+                // Points beyond are there only where some samples come from beyond: no division by zero.
+                false => misses * ratio / there,
             };
             (size, ratio)
         };
         let mut points: Vec<(f64, f64)> = estimate.iter().filter(|point| point.0 < at).map(scaled).collect();
         points.push((at, misses));
         points.extend(estimate.iter().filter(|point| point.0 > at && point.0 < all).map(scaled));
-        points.push((all.max(at), if all > at { 0.0 } else { misses }));
+        points.push((all.max(at), 0.0));
         Self { points, size, keys }
     }
 
@@ -179,6 +179,88 @@ mod tests {
         }
         assert_eq!(anchored.steps_below(0.1, 100), 5, "480 keys more are not below yet");
         assert_eq!(AnchoredCurve::new(&curve, 1_000, 1_000, 0.0).steps_below(0.1, 100), 0);
+    }
+
+    /// A curve that holds all keys: four rounds over `keys` keys, with `times` accesses to each at a time.
+    fn rounds(keys: u64, times: usize) -> Shards {
+        let mut curve = Shards::geometric(keys as usize);
+        for key in (0..4).flat_map(|_| 0..keys) {
+            (0..times).for_each(|_| curve.access_wide(key));
+        }
+        curve
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found}, not {expected}");
+    }
+
+    /// Of 256 accesses at distance 1 among 512 samples, of which 2 are bound to the first bucket, 255/511 come from beyond; of 192 at
+    /// distance 64 among 193, of which 1 is bound to that bucket, 1/385 of these.
+    #[test]
+    fn the_product_limit_is_that_of_its_samples() {
+        let points = estimate(&rounds(64, 2));
+        assert_eq!((points.len(), points[0]), (49, (0.0, 1.0)));
+        points[1..48].iter().for_each(|point| close(point.1, 255.0 / 511.0));
+        assert_eq!((points[1].0, points[16].0, points[32].0, points[48].0), (1.0, 16.0, 32.0, 64.0));
+        close(points[48].1, 255.0 / 511.0 / 385.0);
+        // Of 32 samples one is bound to the first bucket and counts half: not enough.
+        let few = |accesses| {
+            let mut curve = Shards::geometric(64);
+            (0..accesses).for_each(|_| curve.access_wide(7));
+            estimate(&curve)
+        };
+        assert_eq!((few(32).len(), few(33).len()), (1, 2));
+    }
+
+    #[test]
+    fn a_curve_is_scaled_to_its_point_where_samples_reach_it() {
+        let far = 255.0 / 511.0;
+        let anchored = AnchoredCurve::new(&rounds(64, 2), 200, 63, 0.25);
+        // Half way between the last two points; the estimate is then made steeper below, and flatter above.
+        let there = (far + far / 385.0) / 2.0;
+        close(anchored.miss_ratio(1), 1.0 - 0.75 * (1.0 - far) / (1.0 - there));
+        close(anchored.miss_ratio(62), anchored.miss_ratio(1));
+        close(anchored.miss_ratio(63), 0.25);
+        let last = 0.25 * far / 385.0 / there;
+        close(anchored.miss_ratio(64), last);
+        close(anchored.miss_ratio(132), last / 2.0);
+        // With the last point itself as the measured one, and with as many keys as it has.
+        let anchored = AnchoredCurve::new(&rounds(64, 2), 200, 64, 0.25);
+        close(anchored.miss_ratio(1), 1.0 - 0.75 * (1.0 - far) / (1.0 - far / 385.0));
+        let anchored = AnchoredCurve::new(&rounds(64, 2), 64, 62, 0.25);
+        close(anchored.miss_ratio(63), 0.125);
+    }
+
+    #[test]
+    fn a_curve_that_does_not_reach_its_point_goes_straight_to_it() {
+        let anchored = AnchoredCurve::new(&rounds(64, 2), 200, 100, 0.25);
+        close(anchored.miss_ratio(1), 255.0 / 511.0);
+        [64, 80, 100].into_iter().for_each(|size| close(anchored.miss_ratio(size), 0.25));
+        close(anchored.miss_ratio(150), 0.125);
+    }
+
+    #[test]
+    fn a_flat_curve_misses_as_measured_until_it_falls() {
+        let anchored = AnchoredCurve::new(&rounds(64, 1), 200, 32, 0.25);
+        [0, 16, 32, 62].into_iter().for_each(|size| close(anchored.miss_ratio(size), 0.25));
+        close(anchored.miss_ratio(64), 0.25 / 385.0);
+    }
+
+    #[test]
+    fn between_points_the_curve_is_straight() {
+        let points = [(4.0, 0.75), (8.0, 0.25), (10.0, 0.125)];
+        let found = [0.0, 4.0, 5.0, 8.0, 9.0, 10.0, 1e9].map(|size| between(&points, size));
+        assert_eq!(found, [1.0, 0.75, 0.625, 0.25, 0.1875, 0.125, 0.125]);
+    }
+
+    #[test]
+    fn steps_are_counted_from_the_size_that_there_is() {
+        let curve = Shards::new(1_000, 64);
+        let anchored = AnchoredCurve::new(&curve, 1_000, 400, 0.5);
+        for (target, steps) in [(0.6, 0), (0.5, 1), (0.25, 4), (0.25 + 1e-9, 3), (1e-9, 6)] {
+            assert_eq!(anchored.steps_below(target, 100), steps, "{target}");
+        }
+        assert_eq!(anchored.steps_below(1e-9, 250), 3);
     }
 
     proptest! {

@@ -150,6 +150,41 @@ mod tests {
         assert_eq!(DistanceHistogram::linear(10).quantile(0.5), None);
     }
 
+    #[test]
+    fn linear_buckets_are_equal_and_the_last_one_holds_the_rest() {
+        let mut histogram = DistanceHistogram::linear(512);
+        [0.0, 1.9, 2.0, 511.0, 512.0, 1e9].into_iter().for_each(|distance| histogram.record(distance));
+        assert_eq!(histogram.weights().len(), 256);
+        assert_eq!((histogram.weights()[0], histogram.weights()[1], histogram.weights()[255]), (2.0, 1.0, 3.0));
+        assert_eq!([0, 1, 2, 3, 4, 512].map(|size| histogram.buckets_within(size)), [0, 0, 1, 1, 2, 256]);
+        assert_eq!((histogram.edge(0), histogram.edge(255)), (2.0, 512.0));
+        assert_eq!((histogram.weight(), histogram.weight_within(2)), (6.0, 3.0));
+        histogram.scale(0.5);
+        assert_eq!((histogram.weight(), histogram.weight_within(2)), (3.0, 1.5));
+        // Buckets are never narrower than a key.
+        assert_eq!(DistanceHistogram::linear(10).edge(9), 10.0);
+    }
+
+    #[test]
+    fn the_geometric_scale_ends_at_its_longest_distance() {
+        let mut histogram = DistanceHistogram::geometric();
+        [LONGEST as f64, 1e30, 0.0, 0.5, 1.0, 1.1, 2.0].into_iter().for_each(|distance| histogram.record(distance));
+        // Sixteen for the first distances, then sixteen for each of 48 octaves.
+        assert_eq!(histogram.weights().len(), 16 * 49);
+        let weights = histogram.weights();
+        assert_eq!((weights[0], weights[1], weights[16 * 49 - 1]), (3.0, 2.0, 2.0));
+        assert_eq!(histogram.edge(16 * 49 - 1), LONGEST as f64);
+        assert_eq!([0, 1, 2, 16, 17, 18].map(|size| histogram.buckets_within(size)), [0, 1, 2, 16, 17, 18]);
+    }
+
+    #[test]
+    fn quantiles_are_the_least_edges_that_cover_their_share() {
+        let mut histogram = DistanceHistogram::geometric();
+        [2.0, 4.0, 6.0, 8.0].into_iter().for_each(|distance| histogram.record(distance));
+        let found = [0.0, 0.25, 0.26, 0.5, 0.75, 1.0].map(|share| histogram.quantile(share).unwrap_or(0.0));
+        assert_eq!(found, [2.0, 2.0, 4.0, 4.0, 6.0, 8.0]);
+    }
+
     proptest! {
         #[test]
         fn a_distance_lies_between_the_edges_of_its_bucket(distance in 1_u64..1 << 50) {

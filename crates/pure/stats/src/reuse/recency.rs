@@ -111,3 +111,55 @@ impl Recency {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20))]
+        #[test]
+        fn ranks_are_those_of_a_plain_list(appends in 1_usize..3_000, cleared in prop::collection::vec(any::<u32>(), 0..3_000)) {
+            let (mut recency, mut marks) = (Recency::new(), Vec::new());
+            let mut clears = cleared.into_iter();
+            for _ in 0..appends {
+                if recency.is_full() {
+                    marks.retain(|&mark| mark);
+                    recency.compact();
+                    let free = recency.words.len() * WORD - recency.next;
+                    prop_assert!(free >= marks.len().max(1), "{} free for {}", free, marks.len());
+                }
+                prop_assert_eq!(recency.append() as usize, marks.len());
+                marks.push(true);
+                if let Some(slot) = clears.next().map(|draw| draw as usize % marks.len())
+                    && marks[slot]
+                {
+                    recency.clear(slot as u32);
+                    marks[slot] = false;
+                }
+            }
+            let all = marks.iter().filter(|&&mark| mark).count() as u32;
+            let mut before = 0;
+            for (slot, &mark) in marks.iter().enumerate() {
+                prop_assert_eq!(recency.rank(slot as u32), before);
+                prop_assert_eq!(recency.count_from(slot as u32), all - before);
+                before += u32::from(mark);
+            }
+        }
+    }
+
+    #[test]
+    fn memory_is_a_bit_a_slot_and_four_bytes_a_block_of_them() {
+        let mut recency = Recency::new();
+        assert!((72..=128).contains(&recency.bytes()), "{}", recency.bytes());
+        for _ in 0..20_000 {
+            if recency.is_full() {
+                recency.compact();
+            }
+            recency.append();
+        }
+        // 64 blocks hold 32,768 slots.
+        assert!((64 * 68 + 4..=2 * (64 * 68 + 4)).contains(&recency.bytes()), "{}", recency.bytes());
+    }
+}

@@ -226,6 +226,85 @@ pub(super) mod tests {
         assert!(shards.miss_ratio(5_000) > 0.6, "{}", shards.miss_ratio(5_000));
     }
 
+    /// Values of MurmurHash3's finalizers, reckoned apart from this program, below 2^24.
+    #[test]
+    fn hashes_are_the_published_ones() {
+        let narrow = [0, 1, 2, 0xdead_beef, 0xffff_ffff].map(Shards::hash);
+        assert_eq!(narrow, [0, 0x4e_28b7, 0xf4_c306, 0xe5_c6a9, 0xf1_6f39]);
+        let wide = [0, 1, 2, 0xdead_beef_cafe_babe, u64::MAX].map(Shards::hash_wide);
+        assert_eq!(wide, [0, 0xc2_cb2c, 0x06_83e7, 0xf0_c48c, 0x82_5f21]);
+    }
+
+    #[test]
+    fn one_key_in_a_hundred_is_sampled_at_first() {
+        let mut shards = Shards::new(1_000, 64);
+        assert!((shards.rate() - 0.01).abs() < 1e-6, "{}", shards.rate());
+        // Without a sample nothing is known, however many accesses there were.
+        shards.count(1, MODULUS - 1);
+        assert_eq!((shards.miss_ratio(500), shards.keys()), (1.0, 0));
+        shards.count(2, MODULUS / 100 - 1);
+        shards.count(3, MODULUS / 100);
+        assert_eq!(shards.keys(), 1);
+    }
+
+    #[test]
+    fn the_keys_of_the_largest_hash_leave_together() {
+        let mut shards = Shards::geometric(2);
+        for (key, hash) in [(1, 50), (2, 50), (3, 10)] {
+            shards.count(key, hash);
+        }
+        assert_eq!((shards.keys(), shards.threshold, shards.recency.count_from(0)), (1, 50, 1));
+        let scale = 50.0 / f64::from(MODULUS);
+        assert_eq!((shards.cold, shards.bounds().weight(), shards.accesses), (3.0 * scale, 3.0 * scale, 3.0));
+        // A hash at the threshold is not below it.
+        shards.count(2, 50);
+        assert_eq!((shards.keys(), shards.cold), (1, 3.0 * scale));
+    }
+
+    #[test]
+    fn distances_grow_as_the_sample_shrinks_and_what_it_missed_counts_as_near() {
+        let mut shards = Shards::geometric(2);
+        for (key, hash) in [(1, MODULUS / 2), (2, 10), (3, 11)] {
+            shards.count(key, hash);
+        }
+        // Key 1 has left: one of two keys is sampled. Of the access to key 2, two sampled keys back, follows a distance of four.
+        shards.count(2, 10);
+        let within = |shards: &Shards, size| shards.distances().weight_within(shards.distances().buckets_within(size));
+        assert_eq!((shards.rate(), within(&shards, 3), within(&shards, 4)), (0.5, 0.0, 1.0));
+        // Two samples are expected of four accesses. There are 2.5: three first touches that count a half, and this one.
+        assert_eq!([0, 3, 4].map(|size| shards.miss_ratio(size)), [1.0, 1.0, 0.75]);
+        // A further first touch exceeds the two sampled keys: four of all.
+        let bounds_before = shards.bounds().weight();
+        shards.count(4, MODULUS / 4);
+        let bounds = shards.bounds();
+        let beyond = bounds.weight() - bounds.weight_within(bounds.buckets_within(3));
+        assert_eq!((bounds.weight(), beyond, shards.rate()), ((bounds_before + 1.0) / 2.0, 0.5, 0.25));
+    }
+
+    #[test]
+    fn accesses_that_were_not_sampled_hit_in_any_cache() {
+        let mut shards = Shards::geometric(2);
+        for (key, hash) in [(1, MODULUS / 2), (2, 10), (3, 11), (2, 10)] {
+            shards.count(key, hash);
+        }
+        (0..8).for_each(|key| shards.count(100 + key, MODULUS - 1));
+        // Six samples are expected of twelve accesses, 2.5 were taken: 3.5 more at the least distance.
+        let found = [0, 1, 4].map(|size| shards.miss_ratio(size));
+        assert_eq!(found, [1.0, 1.0 - 3.5 / 6.0, 1.0 - 4.5 / 6.0]);
+    }
+
+    #[test]
+    fn fading_halves_all_counts_and_leaves_the_curve() {
+        let mut shards = Shards::geometric(64);
+        (0..256).for_each(|access| shards.access_wide(access % 64));
+        let curve = [1, 32, 63, 64].map(|size| shards.miss_ratio(size));
+        assert_eq!(curve, [1.0, 1.0, 1.0, 0.25]);
+        shards.fade();
+        assert_eq!([1, 32, 63, 64].map(|size| shards.miss_ratio(size)), curve);
+        let counts = (shards.distances().weight(), shards.bounds().weight(), shards.cold, shards.accesses);
+        assert_eq!(counts, (96.0, 32.0, 32.0, 128.0));
+    }
+
     /// A skewed stream: the smaller of three uniform numbers, and now and then a scan over a third of the keys.
     fn skewed(seed: u64, keys: u64, accesses: usize) -> Vec<u64> {
         let mut draw = uniform(seed, keys);
