@@ -5,6 +5,7 @@
 //! One client cannot take the server away from the others: the rules are those of [`crate::nvme_tcp`].
 
 mod peer;
+mod replies;
 mod stream;
 
 use crate::acceptor::Acceptor;
@@ -201,7 +202,8 @@ impl Nbd {
                 BlockState::Zeros => Allocation::Zeros,
                 BlockState::Data => Allocation::Data,
             });
-        peer.session.replies().allocation(cookie, block_bytes, one, states, &mut peer.output.bytes);
+        let form = peer.session.replies();
+        peer.replies.append(REPLY_BYTES, |bytes| form.allocation(cookie, block_bytes, one, states, bytes));
         peer.ended(cost);
         context.budget.give(cost);
         self.dirty.mark(place);
@@ -280,7 +282,8 @@ impl Nbd {
                 Refused::Reserved { .. } => Failure::new(ErrorCode::Io, "a host of NVMe/TCP has reserved the drive"),
                 _ => Failure::new(ErrorCode::Invalid, "the volume does not take this request"),
             };
-            peer.session.replies().failed(cookie, &failure, &mut peer.output.bytes);
+            let form = peer.session.replies();
+            peer.replies.append(REPLY_BYTES, |bytes| form.failed(cookie, &failure, bytes));
         }
     }
 
@@ -365,18 +368,17 @@ impl FrontEnd for Nbd {
         let Some(peer) = self.peers.get_mut(place) else { return };
         peer.ended(cost);
         let Work { cookie, kind, offset_bytes, .. } = work;
-        let (replies, bytes) = (peer.session.replies(), &mut peer.output.bytes);
-        bytes.reserve(REPLY_BYTES + answered.data.len());
-        match (work.failure(&answered), kind) {
-            (Some(failure), _) => replies.failed(cookie, &failure, bytes),
+        let form = peer.session.replies();
+        peer.replies.append(REPLY_BYTES + answered.data.len(), |bytes| match (work.failure(&answered), kind) {
+            (Some(failure), _) => form.failed(cookie, &failure, bytes),
             (None, Kind::Read { whole }) => {
                 let piece = |(bytes, is_stored): (_, bool)| {
                     if is_stored { Piece::Bytes(bytes) } else { Piece::Zeros(bytes.len()) }
                 };
-                replies.data(cookie, offset_bytes, whole, answered.data.parts().map(piece), bytes);
+                form.data(cookie, offset_bytes, whole, answered.data.parts().map(piece), bytes);
             }
-            (None, _) => replies.done(cookie, bytes),
-        }
+            (None, _) => form.done(cookie, bytes),
+        });
         self.dirty.mark(place);
     }
 

@@ -1,11 +1,11 @@
 //! A client: its connection, and its session.
 
+use super::replies::Replies;
 use super::stream::Stream;
 use crate::budget::Budget;
 use crate::connection::{Connection, Listener, Reading, Unsent};
 use flashyard_nbd::{Export, Kind, Output, Request, Session};
 use std::collections::VecDeque;
-use std::io::IoSlice;
 
 /// Bytes that a request takes beside its data, here and at the enclosure. [A] An order of magnitude.
 const REQUEST_BYTES: usize = 4096;
@@ -17,8 +17,7 @@ pub(super) struct Peer {
     pub(super) connection: Connection<Stream>,
     pub(super) session: Session,
     pub(super) output: Output,
-    /// Bytes of `output` that are sent.
-    sent: usize,
+    pub(super) replies: Replies,
     /// Requests of it that are not answered, and the bytes that they take.
     pub(super) under_way: usize,
     pub(super) under_way_bytes: usize,
@@ -40,7 +39,7 @@ impl Peer {
             connection: Connection::new(stream),
             session,
             output,
-            sent: 0,
+            replies: Replies::default(),
             under_way: 0,
             under_way_bytes: 0,
             waiting: VecDeque::new(),
@@ -57,8 +56,8 @@ impl Peer {
         let unsent = if more == 0 { 0 } else { self.answers.saturating_add(more) };
         let arriving = budget.arriving.room(self.arriving);
         let buffer = if more < buffer.len() { &mut buffer[..LITTLE_BYTES] } else { buffer };
-        let Self { connection, session, output, sent, is_granted, .. } = self;
-        let mut listener = InSession { session, output, sent: *sent, exports, is_granted, unsent, arriving };
+        let Self { connection, session, output, replies, is_granted, .. } = self;
+        let mut listener = InSession { session, output, replies, exports, is_granted, unsent, arriving };
         let reading = connection.read(buffer, &mut listener);
         self.waiting.extend(output.requests.drain(..));
         reading
@@ -94,7 +93,7 @@ impl Peer {
 
     /// Lets the budget know what it holds.
     pub(super) fn settle(&mut self, budget: &mut Budget) {
-        budget.set_answers(&mut self.answers, self.output.bytes.len() - self.sent);
+        budget.set_answers(&mut self.answers, self.replies.bytes() + self.output.bytes.len());
         let waiting: usize = self.waiting.iter().map(|request| request.payload.len()).sum();
         let arriving = if self.is_granted { self.session.arriving_bytes() } else { 0 };
         budget.set_arriving(&mut self.arriving, arriving + waiting);
@@ -109,8 +108,9 @@ impl Peer {
     /// Whether it has moved nothing since this was last asked, though it has answers to take or data to send. A peer
     /// that `is_held` is not at fault for the latter. A connection without anything gives its buffers back.
     pub(super) fn stands_still(&mut self, is_held: bool) -> bool {
-        if self.under_way_bytes + self.answers + self.arriving == 0 {
-            (self.output.bytes, self.output.spare, self.sent) = (Vec::new(), Vec::new(), 0);
+        if self.under_way_bytes + self.answers + self.arriving + self.replies.bytes() == 0 {
+            self.output.spare = Vec::new();
+            self.replies.shrink();
         }
         let moved = self.connection.take_moved();
         let takes_nothing = self.connection.is_full() && self.answers > 0;
@@ -124,15 +124,17 @@ impl Peer {
 
     /// Sends what waits, as far as the socket takes it; returns whether the connection is over.
     pub(super) fn send(&mut self) -> bool {
-        let said_everything =
-            self.connection.send(&mut Replies { bytes: &mut self.output.bytes, sent: &mut self.sent });
-        // Half of it at least is gone, so that what stays is moved seldom.
-        if self.sent >= self.output.bytes.len() - self.sent {
-            self.output.bytes.drain(..self.sent);
-            self.sent = 0;
-        }
+        take_words(&mut self.output, &mut self.replies);
+        let said_everything = self.connection.send(&mut self.replies);
         // A client that leaves still gets what it has asked for before.
         self.connection.has_ended() || (said_everything && self.has_only_to_hear())
+    }
+}
+
+/// What the session says itself leaves behind the replies before.
+fn take_words(output: &mut Output, replies: &mut Replies) {
+    if !output.bytes.is_empty() {
+        replies.append(output.bytes.len(), |bytes| bytes.append(&mut output.bytes));
     }
 }
 
@@ -140,7 +142,7 @@ impl Peer {
 struct InSession<'a> {
     session: &'a mut Session,
     output: &'a mut Output,
-    sent: usize,
+    replies: &'a mut Replies,
     exports: &'a [Export],
     is_granted: &'a mut bool,
     /// Most bytes that may wait to be sent, and most of a payload that may come.
@@ -159,37 +161,18 @@ impl Listener for InSession<'_> {
             *self.is_granted = true;
             self.arriving -= arriving;
         }
-        self.output.bytes.len() - self.sent > self.unsent || (arriving > 0 && !*self.is_granted)
+        self.replies.bytes() > self.unsent || (arriving > 0 && !*self.is_granted)
     }
 
     fn receive(&mut self, bytes: &[u8]) -> usize {
         let requests = self.output.requests.len();
         self.session.receive(bytes, self.exports, self.output);
+        take_words(self.output, self.replies);
         if self.output.requests.len() > requests {
             // The payload that was on its way is there. If there is one now, it is another one.
             *self.is_granted = false;
         }
         bytes.len()
-    }
-}
-
-struct Replies<'a> {
-    bytes: &'a mut Vec<u8>,
-    sent: &'a mut usize,
-}
-
-impl Unsent for Replies<'_> {
-    fn bytes(&self) -> usize {
-        self.bytes.len() - *self.sent
-    }
-
-    fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        slices[0] = IoSlice::new(&self.bytes[*self.sent..]);
-        1
-    }
-
-    fn advance(&mut self, count: usize) {
-        *self.sent += count;
     }
 }
 
