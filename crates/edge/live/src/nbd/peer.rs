@@ -131,7 +131,7 @@ impl Peer {
     }
 }
 
-/// What the session says itself leaves behind the replies before.
+/// Words of the session itself leave behind the replies before.
 fn take_words(output: &mut Output, replies: &mut Replies) {
     if !output.bytes.is_empty() {
         replies.append(output.bytes.len(), |bytes| bytes.append(&mut output.bytes));
