@@ -102,6 +102,11 @@ impl CarbonFactors {
         }
     }
 
+    /// The part of the years of use that so many seconds are.
+    pub fn part_of_use(&self, seconds: f64) -> f64 {
+        seconds / (self.years * HOURS * SECONDS_OF_HOUR)
+    }
+
     /// Sets the emission of a run of drives that are made of `materials` beside its other figures. Returns whether it could: the figures need
     /// energy and a window.
     pub fn of_run(&self, materials: Materials, figures: &mut Figures) -> bool {
@@ -109,7 +114,7 @@ impl CarbonFactors {
             return false;
         };
         let made = self.emission(materials.flash_bytes, materials.dram_bytes, 0.0);
-        let part = seconds / (self.years * HOURS * SECONDS_OF_HOUR);
+        let part = self.part_of_use(seconds);
         let embodied = (made.flash_kg + made.dram_kg) * 1e3 * part;
         let operational = joules / JOULES_OF_KWH * self.grid_g_per_kwh;
         let total = embodied + operational;

@@ -200,6 +200,76 @@ mod tests {
         }
     }
 
+    /// Figures of a short run of a design, as they are written.
+    fn figures(design: Design, settings: &[&str]) -> serde_json::Value {
+        let short = ["paraid.warmup=\"100 ms\"", "paraid.measure=\"200 ms\""];
+        let settings: Vec<String> = short.iter().chain(settings).map(|&setting| setting.to_owned()).collect();
+        let scenario = LANGUAGE.resolve(TEXT, "x.toml", &settings, &NoFiles).expect("it is good").scenario;
+        let measured = run(&scenario, design.name(), &NoFiles, &mut |_| true).expect("it runs");
+        serde_json::to_value(&measured.result).expect("it is plain data")
+    }
+
+    fn number(of: &serde_json::Value, pointer: &str) -> f64 {
+        of.pointer(pointer).and_then(serde_json::Value::as_f64).unwrap_or_else(|| panic!("{pointer} is not in {of}"))
+    }
+
+    #[test]
+    fn emission_of_requests_adds_up_to_that_of_the_window() {
+        // config-1, in bytes.
+        let capacities = [150.0, 120.0, 100.0, 80.0, 60.0, 20.0].map(|gib| gib * 1_073_741_824.0);
+        for load in ["meta", "fiu-homes", "p-read"] {
+            let settings = [
+                &format!("paraid.workload=\"{load}\""),
+                "paraid.kinds.sata.drive_writes=100",
+                "paraid.media_amplification=2",
+                "carbon.grid_g_per_kwh=100",
+            ];
+            for design in Design::ALL.iter().copied() {
+                let run = figures(design, &settings);
+                let seconds = number(&run, "/window_seconds");
+                let (mut joules, mut worn) = (0.0, 0.0);
+                for (drive, capacity) in capacities.iter().enumerate() {
+                    let of = |key: &str| number(&run, &format!("/drives/{drive}/{key}"));
+                    joules += capacity / 1e12 * (5.0 + 1.4 * of("busy")) * seconds;
+                    worn += of("write_bytes") * 2.0 * 16.9e-9 / if drive < 3 { 1825.0 } else { 100.0 };
+                }
+                let making = number(&run, "/emission/making_kg") * 1e3 * seconds / (5.0 * 365.25 * 86_400.0);
+                for (key, total) in [("operation", joules / 3.6e6 * 100.0), ("making", making), ("wear", worn)] {
+                    let sum = number(&run, &format!("/emission/{key}_g_per_request")) * number(&run, "/ios");
+                    assert!((sum - total).abs() <= 1e-9 * total, "{load} {} {key}: {sum} of {total}", design.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wear_of_a_request_is_that_of_the_chunks_that_it_programs() {
+        let alike =
+            "paraid.arrays.alike={width=6, parities=2, drives=[{kind=\"nvme\", capacity=\"447 GiB\", count=6}]}";
+        let whole = "paraid.workloads.whole={pattern=\"sequential\", read_share=0.0, write=\"256 KiB\"}";
+        // Chunks of a request: k / (k - p) for each chunk of data of a whole stripe, 1 + p for a chunk alone, none for a read.
+        for (array, load, chunks) in [
+            ("three-nvme", "f-write", 3.0),
+            ("three-nvme", "p-write", 2.0),
+            ("three-nvme", "p-read", 0.0),
+            ("alike", "whole", 6.0),
+            ("alike", "p-write", 3.0),
+        ] {
+            let [array, load] = [format!("paraid.array=\"{array}\""), format!("paraid.workload=\"{load}\"")];
+            let run = figures(Design::Mdraid, &[alike, whole, &array, &load]);
+            let (found, expected) =
+                (number(&run, "/emission/wear_g_per_request"), chunks * 65_536.0 * 16.9e-9 / 1825.0);
+            assert!((found - expected).abs() <= 0.01 * expected, "{array} {load}: {found} of {expected}");
+        }
+    }
+
+    #[test]
+    fn nothing_completed_has_no_emission_of_a_request() {
+        let none = ["paraid.warmup=\"0 s\"", "paraid.measure=\"1 ms\"", "paraid.software.request=\"1 ms\""];
+        let run = figures(Design::Straid, &none);
+        assert!(run["emission"]["wear_g_per_request"].is_null() && number(&run, "/ios") == 0.0, "{run}");
+    }
+
     #[test]
     fn wrong_keys_and_values_are_refused_with_their_place() {
         for (setting, expected) in [

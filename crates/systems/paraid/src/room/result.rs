@@ -58,6 +58,24 @@ static BY_WORK: Metric = Metric::maybe(
 )
 .better(Better::Less)
 .terminal("kg CO2 a\nGiB/s", 1.0, 1);
+static OPERATION_EACH: Metric = for_each(
+    "emission.operation_g_per_request",
+    "Operation of a request",
+    "CO2 of the drives' energy in the measured time by requests completed in it, in g",
+)
+.terminal("operation\nngCO2e/IO", 1e-9, 1);
+static MAKING_EACH: Metric = for_each(
+    "emission.making_g_per_request",
+    "Making of a request, by time",
+    "CO2 of making, the part that the measured time has of the years of use, by requests completed in it, in g",
+)
+.terminal("making\nngCO2e/IO", 1e-9, 1);
+static WEAR_EACH: Metric = for_each(
+    "emission.wear_g_per_request",
+    "Making of a request, by wear",
+    "CO2 of making flash, the part that bytes written to drives have of their endurance, by requests completed, in g",
+)
+.terminal("wear\nngCO2e/IO", 1e-9, 1);
 static BUSY: Metric =
     Metric::number("busy", "Busy", Unit::Share, "share of the time for which it worked").percent("busy\n%");
 
@@ -65,10 +83,26 @@ const fn emission(key: &'static str, title: &'static str, about: &'static str) -
     Metric::number(key, title, Unit::Symbol("kg"), about).better(Better::Less)
 }
 
+const fn for_each(key: &'static str, title: &'static str, about: &'static str) -> Metric {
+    Metric::maybe(key, title, Unit::Symbol("gCO2e/IO"), about).or_absent("nothing was completed").better(Better::Less)
+}
+
 /// The declaration of an array.
 pub(super) static DECLARATION: Declaration = Declaration {
     metrics: || ROWS.iter().map(|row| row.0).collect(),
-    shown: &[&THROUGHPUT, &IOPS, &LATENCY_MEAN, &LATENCY_P50, &LATENCY_P99, &LATENCY_P999, &AMPLIFICATION, &BY_WORK],
+    shown: &[
+        &THROUGHPUT,
+        &IOPS,
+        &LATENCY_MEAN,
+        &LATENCY_P50,
+        &LATENCY_P99,
+        &LATENCY_P999,
+        &AMPLIFICATION,
+        &BY_WORK,
+        &OPERATION_EACH,
+        &MAKING_EACH,
+        &WEAR_EACH,
+    ],
     parts: &[Part {
         kind: &DRIVE,
         metrics: || OF_DRIVE.iter().map(|row| row.0).collect(),
@@ -85,6 +119,10 @@ struct Whole<'a> {
     figures: &'a ArrayFigures,
     latency: LatencySummary,
     emission: Emission,
+    /// The part of the years of use that the window is.
+    part: f64,
+    /// Making of the flash that the window wore out, in kg.
+    worn_kg: f64,
     map: f64,
 }
 
@@ -96,6 +134,16 @@ impl Whole<'_> {
     fn bytes(&self) -> u64 {
         self.figures.window.bytes.iter().sum()
     }
+
+    fn requests(&self) -> u64 {
+        self.figures.window.requests.iter().sum()
+    }
+
+    /// Grams for each request of so many kg of the window.
+    fn for_each(&self, kg: f64) -> Value {
+        let requests = self.requests();
+        (requests > 0).then(|| kg * 1e3 / requests as f64).into()
+    }
 }
 
 type Row = (&'static Metric, fn(&Whole<'_>) -> Value);
@@ -103,11 +151,11 @@ type Row = (&'static Metric, fn(&Whole<'_>) -> Value);
 /// The figures of a run, in the order of JSON.
 static ROWS: &[Row] = &[
     (&WINDOW, |run| run.figures.measured.as_secs_f64().into()),
-    (&IOS, |run| run.figures.window.requests.iter().sum::<u64>().into()),
+    (&IOS, |run| run.requests().into()),
     (&READ_BYTES, |run| run.figures.window.bytes[0].into()),
     (&WRITE_BYTES, |run| run.figures.window.bytes[1].into()),
     (&THROUGHPUT, |run| run.per_second(run.bytes()).into()),
-    (&IOPS, |run| run.per_second(run.figures.window.requests.iter().sum()).into()),
+    (&IOPS, |run| run.per_second(run.requests()).into()),
     (&LATENCY_MEAN, |run| run.latency.mean.into()),
     (&LATENCY_P50, |run| run.latency.p50.into()),
     (&LATENCY_P99, |run| run.latency.p99.into()),
@@ -139,6 +187,9 @@ static ROWS: &[Row] = &[
         let rate = run.per_second(run.bytes()) / GIB;
         (rate > 0.0).then(|| run.emission.total_kg() / rate).into()
     }),
+    (&OPERATION_EACH, |run| run.for_each(run.emission.operation_kg * run.part)),
+    (&MAKING_EACH, |run| run.for_each((run.emission.flash_kg + run.emission.dram_kg) * run.part)),
+    (&WEAR_EACH, |run| run.for_each(run.worn_kg)),
 ];
 
 type OfDrive = (&'static Metric, fn(&MemberCounters, f64) -> Value);
@@ -168,6 +219,8 @@ pub(super) fn result(
         figures,
         latency: LatencySummary::from(&figures.window.latency),
         emission: base.emission(array, &busy, map)?,
+        part: base.part_of_use(seconds),
+        worn_kg: base.worn_kg(array, figures.drives.iter().map(|drive| drive.bytes[1]))?,
         map,
     };
     let component = |(number, drive): (usize, &MemberCounters)| Component {

@@ -77,6 +77,10 @@ pub(super) struct ParaidSection {
     /// Power of an idle drive, in W a TB.
     #[schemars(range(min = 0.0, max = 1e6))]
     idle_watts_per_tb: f64,
+    /// Bytes that flash programs by those that it would under the load by which its endurance is rated.
+    #[serde(default = "as_rated")]
+    #[schemars(range(min = 0.01, max = 1000.0))]
+    media_amplification: f64,
     /// Share of a log's stripes beyond its data.
     #[schemars(range(min = 0.02, max = 0.9))]
     spare: f64,
@@ -182,6 +186,10 @@ struct KindSection {
     /// Time of a write beside its turn.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
     write_latency: Time,
+    /// How often its capacity may be written, as makers rate it.
+    #[serde(default = "usual_drive_writes")]
+    #[schemars(range(min = 1.0, max = 1e6))]
+    drive_writes: f64,
 }
 
 /// An array.
@@ -258,6 +266,16 @@ struct WorkloadSection {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 0.999))]
     go_on: f64,
+}
+
+/// \[A\] ratings are in bytes that hosts write
+fn as_rated() -> f64 {
+    1.0
+}
+
+/// \[X\] Nytro 3331: one drive write a day for five years
+fn usual_drive_writes() -> f64 {
+    1825.0
 }
 
 /// [A] a common skew
@@ -421,6 +439,26 @@ impl ParaidScenario {
             watts += (idle + busy * (works - idle)) * drive.capacity as f64 / 1e12;
         }
         Ok(self.carbon.emission(flash, map_bytes, watts))
+    }
+
+    /// Making, in kg, of the flash that drives of an array at full size wear out by so many bytes written to each.
+    ///
+    /// Errors: no such array, a drive of no known kind.
+    pub(super) fn worn_kg(&self, array: &str, written: impl Iterator<Item = u64>) -> Result<f64, ScenarioError> {
+        let slots = &found("paraid.array", "array", &self.paraid.arrays, array)?.drives;
+        let kinds = slots.iter().flat_map(|slot| std::iter::repeat_n(&slot.kind, slot.count as usize));
+        let mut worn = 0.0;
+        for (kind, bytes) in kinds.zip(written) {
+            let kind = found("paraid.arrays", "kind of drive", &self.paraid.kinds, kind)?;
+            // Capacity divides the bytes and multiplies the flash.
+            worn += bytes as f64 * self.paraid.media_amplification / kind.drive_writes;
+        }
+        Ok(self.carbon.emission(worn, 0.0, 0.0).flash_kg)
+    }
+
+    /// The part of the years of use that so many seconds are.
+    pub(super) fn part_of_use(&self, seconds: f64) -> f64 {
+        self.carbon.part_of_use(seconds)
     }
 
     /// The requests of `flashyard run` on a volume.
