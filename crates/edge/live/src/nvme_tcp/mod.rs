@@ -342,10 +342,10 @@ impl NvmeTcp {
     /// Asks the enclosure to give back what hosts want aborted.
     fn abort(&mut self, context: &mut Context<'_>) {
         for (session, tag) in std::mem::take(&mut self.to_abort) {
-            if let Some(&place) = self.by_session.get(&session) {
-                if !self.works.give_up(place, tag, context) {
-                    self.tried.push((session, tag));
-                }
+            if let Some(&place) = self.by_session.get(&session)
+                && !self.works.give_up(place, tag, context)
+            {
+                self.tried.push((session, tag));
             }
         }
     }

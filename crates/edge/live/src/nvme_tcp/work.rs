@@ -42,7 +42,7 @@ struct Work {
     volume: VolumeId,
     tag: Tag,
     kind: Kind,
-    /// What a Copy has still to do; `None` for everything else.
+    /// The work that a Copy has still to do; `None` for everything else.
     copying: Option<Box<Copying>>,
     payload: Vec<u8>,
     /// Requests made of it, and those of them that are not answered.
@@ -328,7 +328,7 @@ fn give_up_parts(number: usize, work: &Work, context: &mut Context<'_>) {
 }
 
 impl Copying {
-    /// What comes next; `None` once all is copied.
+    /// The next request; `None` once all is copied.
     fn next(&self) -> Option<(Operation, BlockRange)> {
         let &range = self.ranges.get(self.at)?;
         Some(if self.is_read {
@@ -338,7 +338,7 @@ impl Copying {
         })
     }
 
-    /// What came next is done.
+    /// That request is done.
     fn advance(&mut self) {
         if let (Some(range), true) = (self.ranges.get(self.at), self.is_read) {
             self.to += u64::from(range.blocks);

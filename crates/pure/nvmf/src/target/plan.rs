@@ -1,6 +1,6 @@
 //! Checks of a command before its data moves.
 
-use super::config::{COPY_RANGES_MAX, Limits, Namespace};
+use super::config::{COPY_RANGES_MAX, Limits, Namespace, TargetConfig};
 use super::directory::Target;
 use super::session::{QueueKind, Session, direction_of};
 use super::slots::{Plan, Work};
@@ -108,13 +108,14 @@ impl Session {
         }
         Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl })
     }
+}
 
+impl TargetConfig {
     /// Checks ranges that come as data of a command, after the plan; bytes behind them are cut off. Returns the bytes of the
     /// blocks that the backend has to hold at once.
     pub(super) fn check_ranges(
         &self,
-        target: &mut Target,
-        nsid: u32,
+        (subsystem, nsid): (Option<usize>, u32),
         operation: &NvmCommand,
         data: &mut Vec<u8>,
     ) -> Result<u32, Status> {
@@ -122,12 +123,11 @@ impl Session {
             return Ok(0);
         }
         let outside = Status::LBA_OUT_OF_RANGE.do_not_retry();
-        let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
-        let namespace = subsystem.and_then(|subsystem| target.config.subsystems[subsystem].namespace(nsid));
+        let namespace = subsystem.and_then(|subsystem| self.subsystems[subsystem].namespace(nsid));
         let namespace = namespace.ok_or(outside)?;
         data.truncate(operation.data_bytes(namespace.block_bytes()) as usize);
         if let NvmCommand::Copy { first, .. } = *operation {
-            return check_copy(first, CopyRange::decode_all(data), namespace, &target.config.limits);
+            return check_copy(first, CopyRange::decode_all(data), namespace, &self.limits);
         }
         let limits = namespace.limits();
         // An empty range is allowed.

@@ -421,7 +421,8 @@ impl Session {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
             let (data_bytes, nsid) = (slot.expected, slot.nsid);
-            let checked = match self.check_ranges(target, nsid, &operation, &mut payload) {
+            let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
+            let checked = match target.config.check_ranges((subsystem, nsid), &operation, &mut payload) {
                 // It may have waited for its data while another host has taken a reservation.
                 Ok(_) if target.is_reserved(self.queue.controller, nsid, &operation) => {
                     Err(Status::RESERVATION_CONFLICT.do_not_retry())
@@ -430,7 +431,7 @@ impl Session {
             };
             match checked {
                 Ok(held_bytes) => {
-                    let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
+                    let subsystem = subsystem.unwrap_or(0);
                     let command = Command { tag, subsystem, nsid, operation, data_bytes, held_bytes, payload };
                     effects.commands.push(command);
                 }
