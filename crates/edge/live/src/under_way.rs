@@ -21,14 +21,14 @@ pub(crate) struct Command<W> {
 pub(crate) struct UnderWay<W> {
     commands: Slab<Command<W>>,
     abandoned: usize,
-    /// Those that have written and are to be flushed: the world has nothing of them.
-    to_flush: Vec<usize>,
+    /// Those that go on with another step, such as a flush behind a write: the world has nothing of them.
+    to_go_on: Vec<usize>,
     ended_cost: usize,
 }
 
 impl<W> Default for UnderWay<W> {
     fn default() -> Self {
-        Self { commands: Slab::default(), abandoned: 0, to_flush: Vec::new(), ended_cost: 0 }
+        Self { commands: Slab::default(), abandoned: 0, to_go_on: Vec::new(), ended_cost: 0 }
     }
 }
 
@@ -61,14 +61,14 @@ impl<W> UnderWay<W> {
         std::mem::take(&mut self.ended_cost)
     }
 
-    /// The command has written, and is to be flushed in the next turn.
-    pub(crate) fn flush_next(&mut self, number: usize) {
-        self.to_flush.push(number);
+    /// A step of the command is done, and another one follows in the next turn.
+    pub(crate) fn go_on_next(&mut self, number: usize) {
+        self.to_go_on.push(number);
     }
 
-    /// Commands to be flushed now.
-    pub(crate) fn take_to_flush(&mut self) -> Vec<usize> {
-        std::mem::take(&mut self.to_flush)
+    /// Commands that go on now.
+    pub(crate) fn take_to_go_on(&mut self) -> Vec<usize> {
+        std::mem::take(&mut self.to_go_on)
     }
 
     /// The command is over.
@@ -82,7 +82,7 @@ impl<W> UnderWay<W> {
     }
 
     /// The connection at `place` is closed. Returns its commands that may be in the world, to be given up;
-    /// those between a write and its flush are over.
+    /// those between two steps are over.
     pub(crate) fn abandon(&mut self, place: usize) -> Vec<usize> {
         let mut abandoned = Vec::new();
         for (number, command) in self.commands.iter_mut().filter(|(_, command)| command.place == Some(place)) {
@@ -90,9 +90,9 @@ impl<W> UnderWay<W> {
             abandoned.push(number);
         }
         self.abandoned += abandoned.len();
-        abandoned.retain(|&number| match self.to_flush.iter().position(|&other| other == number) {
+        abandoned.retain(|&number| match self.to_go_on.iter().position(|&other| other == number) {
             Some(at) => {
-                self.to_flush.remove(at);
+                self.to_go_on.remove(at);
                 self.end(number);
                 false
             }
@@ -112,9 +112,9 @@ mod tests {
         let numbers: Vec<usize> =
             [(7, 'a'), (8, 'b'), (7, 'c'), (7, 'd')].map(|(place, work)| under_way.begin(place, 100, work)).to_vec();
         assert_eq!(under_way.end(numbers[0]).map(|ended| (ended.place, ended.work)), Some((Some(7), 'a')));
-        under_way.flush_next(numbers[2]);
+        under_way.go_on_next(numbers[2]);
         assert_eq!((under_way.abandon(7), under_way.any_abandoned()), (vec![numbers[3]], true));
-        assert!(under_way.get(numbers[2]).is_none() && under_way.take_to_flush().is_empty(), "it was not at the world");
+        assert!(under_way.get(numbers[2]).is_none() && under_way.take_to_go_on().is_empty(), "it was not at the world");
         assert_eq!(under_way.take_ended_cost(), 200);
         assert_eq!(under_way.end(numbers[3]).map(|ended| ended.place), Some(None));
         assert!(!under_way.any_abandoned() && under_way.iter().count() == 1);

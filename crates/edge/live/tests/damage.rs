@@ -7,7 +7,7 @@ mod small;
 use flashyard_live::{Handle, Host, MediaError, SetUpError, Tempo};
 use flashyard_nvme::Status;
 use flashyard_nvme::log::{ErrorEntry, SmartLog, page};
-use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, CopyRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_scenario::{Scenario, ScenarioError};
 use hosted::NQN;
@@ -17,6 +17,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use zerocopy::IntoBytes;
 
 fn scenario() -> Scenario {
     scenario_with(&["drive.filled=0.0", "drive.blocks_per_plane=64", "drive.over_provisioning=0.25"])
@@ -114,6 +115,22 @@ fn a_damaged_block_is_an_unrecovered_read_error_until_it_is_written_however_the_
             assert_eq!(errors(host, 2), (2, 2));
         });
     }
+}
+
+#[test]
+fn a_copy_of_a_damaged_block_ends_with_its_error_and_names_its_range() {
+    let directory = written();
+    damage(directory.path(), 3);
+    serve(directory.path(), |host, _| {
+        let ranges = [(0, 2), (2, 2), (5, 1)].map(|(lba, blocks)| CopyRange::new(BlockRange { lba, blocks }));
+        let copy = NvmCommand::Copy { first: 20, ranges: 3, format: 0, protection: 0, fua: false };
+        let done = host.command(1, copy, ranges.as_bytes().to_vec(), 0).expect("an answer");
+        assert_eq!((done.status, done.result), (Status::UNRECOVERED_READ.do_not_retry(), 1));
+        let found: Vec<_> = (20..25).map(|block| read(host, block).expect("these are whole")).collect();
+        assert!(found == [filling(0), filling(1), vec![0; 4096], vec![0; 4096], vec![0; 4096]]);
+        let entry = host.log_page(page::ERROR, 64).expect("there is such a page");
+        assert_eq!(ErrorEntry::decode(&entry).expect("it is whole").lba.get(), 3);
+    });
 }
 
 fn refused(directory: &Path) -> (SetUpError<ScenarioError>, String) {

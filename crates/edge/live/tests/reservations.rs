@@ -6,7 +6,7 @@ mod small;
 use crowd::{PATIENCE, Served, nbd, read, request, serve, until};
 use flashyard_live::{Host, Limits, Tempo};
 use flashyard_nvme::Status;
-use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, CopyRange, NvmCommand};
 use flashyard_nvme::reservation::{
     AcquireAction, Keys, RegisterAction, ReleaseAction, ReservationCommand, ReservationKind, ReservationReport,
 };
@@ -63,6 +63,12 @@ fn writes(host: &mut Host) -> Status {
     host.command(1, command, vec![7; 4096], 0).expect("an answer").status.code()
 }
 
+fn copies(host: &mut Host) -> Status {
+    let command = NvmCommand::Copy { first: 20, ranges: 1, format: 0, protection: 0, fua: false };
+    let data = CopyRange::new(BLOCK).as_bytes().to_vec();
+    host.command(1, command, data, 0).expect("an answer").status.code()
+}
+
 /// The error numbers of a read, a write and a flush over NBD; zero is success.
 fn over_nbd(client: &mut TcpStream) -> [u32; 3] {
     [0_u16, 1, 3].map(|kind| {
@@ -92,6 +98,7 @@ fn a_reservation_keeps_other_hosts_and_clients_of_other_protocols_out() {
         register(&mut one, 0xA);
         assert_eq!(acquire(&mut one, AcquireAction::Acquire, ReservationKind::WriteExclusive, (0xA, 0)), DONE);
         assert_eq!([writes(&mut one), reads(&mut two), writes(&mut two)], [DONE, DONE, CONFLICT]);
+        assert_eq!([copies(&mut one), copies(&mut two)], [DONE, CONFLICT]);
         assert_eq!(over_nbd(&mut stranger), [0, EIO, 0]);
         // The other host takes it over, and nobody else may read.
         register(&mut two, 0xB);

@@ -2,7 +2,7 @@
 
 use crate::{Sqe, Status};
 use thiserror::Error;
-use zerocopy::little_endian::{U32, U64};
+use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// Operation codes of the NVM command set (NVM Command Set 1.0, figure 13).
@@ -31,6 +31,8 @@ pub mod opcode {
     pub const RESERVATION_ACQUIRE: u8 = 0x11;
     /// A host gives a reservation back, or ends all registrations.
     pub const RESERVATION_RELEASE: u8 = 0x15;
+    /// Blocks are written with the data of others.
+    pub const COPY: u8 = 0x19;
     /// Blocks take over the data of others. Vendor specific; the lowest two bits say that it has no data.
     pub const REMAP: u8 = 0xC0;
 }
@@ -102,6 +104,20 @@ pub enum NvmCommand {
         /// Force Unit Access: read from the medium.
         fua: bool,
     },
+    /// Data of ranges is written to blocks that follow each other; the list of [`CopyRange`] is the command's data.
+    Copy {
+        /// First block to write.
+        first: u64,
+        /// Number of ranges, 1 to 256.
+        ranges: u16,
+        /// Format of the descriptors, 0 to 15; [`CopyRange`] is that of 0.
+        format: u8,
+        /// Protection information, which blocks without metadata do not have: of the reads in bits 3:0 (PRINFOR), of the
+        /// writes in 7:4 (PRINFOW).
+        protection: u8,
+        /// Force Unit Access: acknowledged only when on the medium.
+        fua: bool,
+    },
     /// Blocks of `range` take over the data of as many others, which are deallocated; no data moves. Deallocated ones
     /// among the others leave their counterparts as they are, so that repeating the command changes nothing. The two
     /// ranges do not overlap.
@@ -162,7 +178,23 @@ pub struct DsmRange {
     pub lba: U64,
 }
 
-const _: () = assert!(size_of::<DsmRange>() == DsmRange::BYTES);
+/// One source range of Copy, format 0h: 32 bytes (NVM Command Set 1.0, section 3.2.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct CopyRange {
+    /// 0: reserved.
+    pub reserved_0: [u8; 8],
+    /// 8: first logical block.
+    pub lba: U64,
+    /// 16: number of logical blocks, less one.
+    pub blocks_less_one: U16,
+    /// 18: reserved.
+    pub reserved_18: [u8; 6],
+    /// 24: expected tags of protection information.
+    pub tags: [u8; 8],
+}
+
+const _: () = assert!(size_of::<DsmRange>() == DsmRange::BYTES && size_of::<CopyRange>() == CopyRange::BYTES);
 
 const DEALLOCATE_ZEROES: u32 = 1 << 25;
 const FUA: u32 = 1 << 30;
@@ -188,6 +220,28 @@ impl DsmRange {
     /// The blocks of the range.
     pub fn range(&self) -> BlockRange {
         BlockRange { lba: self.lba.get(), blocks: self.blocks.get() }
+    }
+
+    /// The ranges in the data of a command; bytes after the last whole one are ignored.
+    pub fn decode_all(data: &[u8]) -> impl Iterator<Item = Self> {
+        data.chunks_exact(Self::BYTES).filter_map(|chunk| Self::read_from_bytes(chunk).ok())
+    }
+}
+
+impl CopyRange {
+    /// Size on the wire.
+    pub const BYTES: usize = 32;
+
+    /// A range without tags, of 1 to 65,536 blocks.
+    pub fn new(range: BlockRange) -> Self {
+        debug_assert!((1..=65_536).contains(&range.blocks), "{} blocks do not fit into a range", range.blocks);
+        let blocks_less_one = U16::new(range.blocks.saturating_sub(1) as u16);
+        Self { lba: U64::new(range.lba), blocks_less_one, ..Self::default() }
+    }
+
+    /// The blocks of the range.
+    pub fn range(&self) -> BlockRange {
+        BlockRange { lba: self.lba.get(), blocks: u32::from(self.blocks_less_one.get()) + 1 }
     }
 
     /// The ranges in the data of a command; bytes after the last whole one are ignored.
@@ -229,6 +283,13 @@ impl NvmCommand {
                 deallocate: sqe.cdw(11) & 4 != 0,
             },
             opcode::VERIFY => Self::Verify { range, fua },
+            opcode::COPY => Self::Copy {
+                first: range.lba,
+                ranges: (sqe.cdw(12) & 0xFF) as u16 + 1,
+                format: (sqe.cdw(12) >> 8 & 0xF) as u8,
+                protection: (sqe.cdw(12) >> 12 & 0xF | (sqe.cdw(12) >> 26 & 0xF) << 4) as u8,
+                fua,
+            },
             opcode::REMAP => Self::Remap { range, source: u64::from(sqe.cdw(14)) | u64::from(sqe.cdw(15)) << 32 },
             opcode => return Err(UnknownOpcode { opcode }),
         })
@@ -253,6 +314,12 @@ impl NvmCommand {
                 sqe.set_cdw(11, u32::from(integral_read) | u32::from(integral_write) << 1 | u32::from(deallocate) << 2);
                 0
             }
+            Self::Copy { first, ranges, format, protection, fua } => {
+                sqe.set_cdw10_and_11(first);
+                let counted = u32::from(ranges).saturating_sub(1) & 0xFF | u32::from(format & 0xF) << 8;
+                let protected = u32::from(protection & 0xF) << 12 | u32::from(protection >> 4) << 26;
+                counted | protected | (u32::from(fua) * FUA)
+            }
             Self::Remap { source, .. } => {
                 sqe.set_cdw(14, source as u32);
                 sqe.set_cdw(15, (source >> 32) as u32);
@@ -275,6 +342,7 @@ impl NvmCommand {
             Self::WriteZeroes { .. } => opcode::WRITE_ZEROES,
             Self::DatasetManagement { .. } => opcode::DATASET_MANAGEMENT,
             Self::Verify { .. } => opcode::VERIFY,
+            Self::Copy { .. } => opcode::COPY,
             Self::Remap { .. } => opcode::REMAP,
         }
     }
@@ -289,14 +357,16 @@ impl NvmCommand {
             | Self::WriteZeroes { range, .. }
             | Self::Verify { range, .. }
             | Self::Remap { range, .. } => Some(range),
-            Self::Flush | Self::DatasetManagement { .. } => None,
+            Self::Flush | Self::DatasetManagement { .. } | Self::Copy { .. } => None,
         }
     }
 
     /// Which way data goes.
     pub const fn direction(&self) -> Direction {
         match self {
-            Self::Write { .. } | Self::Compare { .. } | Self::DatasetManagement { .. } => Direction::ToController,
+            Self::Write { .. } | Self::Compare { .. } | Self::DatasetManagement { .. } | Self::Copy { .. } => {
+                Direction::ToController
+            }
             Self::Read { .. } => Direction::ToHost,
             Self::Flush
             | Self::WriteUncorrectable { .. }
@@ -308,7 +378,7 @@ impl NvmCommand {
 
     /// Asks a command that writes blocks to complete only once they are on the medium.
     pub const fn force_unit_access(&mut self) {
-        if let Self::Write { fua, .. } | Self::WriteZeroes { fua, .. } = self {
+        if let Self::Write { fua, .. } | Self::WriteZeroes { fua, .. } | Self::Copy { fua, .. } = self {
             *fua = true;
         }
     }
@@ -320,12 +390,13 @@ impl NvmCommand {
                 u64::from(range.blocks) * u64::from(block_bytes)
             }
             Self::DatasetManagement { ranges, .. } => u64::from(ranges) * DsmRange::BYTES as u64,
+            Self::Copy { ranges, .. } => u64::from(ranges) * CopyRange::BYTES as u64,
             _ => 0,
         }
     }
 
     /// Whether a reservation treats the command as a read (Base 2.0, section 8.19); it treats all others as writes, Flush and
-    /// hints included.
+    /// hints included. A Copy does both, and hosts that may write may read.
     pub const fn is_read_to_reservations(&self) -> bool {
         matches!(self, Self::Read { .. } | Self::Compare { .. } | Self::Verify { .. })
     }
@@ -337,6 +408,7 @@ impl NvmCommand {
             Self::Write { .. }
                 | Self::WriteUncorrectable { .. }
                 | Self::WriteZeroes { .. }
+                | Self::Copy { .. }
                 | Self::Remap { .. }
                 | Self::DatasetManagement { deallocate: true, .. }
         )
@@ -350,7 +422,7 @@ mod tests {
 
     fn any_command() -> impl Strategy<Value = NvmCommand> {
         let range = (any::<u64>(), 1u32..=65_536).prop_map(|(lba, blocks)| BlockRange { lba, blocks });
-        (0..9, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
+        (0..10, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
             match kind {
                 0 => NvmCommand::Flush,
                 1 => NvmCommand::Write { range, fua },
@@ -360,6 +432,10 @@ mod tests {
                 5 => NvmCommand::WriteZeroes { range, deallocate, fua },
                 6 => NvmCommand::Verify { range, fua },
                 7 => NvmCommand::Remap { range, source: range.lba.rotate_left(7) },
+                8 => {
+                    let (first, format, protection) = (range.lba, range.blocks as u8 & 0xF, (range.blocks >> 4) as u8);
+                    NvmCommand::Copy { first, ranges, format, protection, fua }
+                }
                 _ => NvmCommand::DatasetManagement { ranges, deallocate, integral_read: fua, integral_write: third },
             }
         })
@@ -382,6 +458,18 @@ mod tests {
             let back: Vec<_> = DsmRange::decode_all(&bytes).map(|r| (r.range().lba, r.range().blocks)).collect();
             prop_assert_eq!(back, ranges);
         }
+
+        #[test]
+        fn sources_survive_the_wire_and_a_piece_of_one_is_none(
+            ranges in prop::collection::vec((any::<u64>(), 1u32..=65_536), 0..8), rest in 0..CopyRange::BYTES,
+        ) {
+            let ranges: Vec<_> = ranges.into_iter().map(|(lba, blocks)| BlockRange { lba, blocks }).collect();
+            let mut bytes: Vec<u8> =
+                ranges.iter().flat_map(|&range| CopyRange::new(range).as_bytes().to_vec()).collect();
+            bytes.resize(bytes.len() + rest, 0xFF);
+            let back: Vec<_> = CopyRange::decode_all(&bytes).map(|source| source.range()).collect();
+            prop_assert_eq!(back, ranges);
+        }
     }
 
     #[test]
@@ -396,6 +484,11 @@ mod tests {
         let remap = NvmCommand::Remap { range, source: 0x1_0000_0002 }.encode(0, 1);
         assert_eq!((remap.opcode, remap.opcode & 3), (0xC0, 0));
         assert_eq!([10, 11, 12, 13, 14, 15].map(|dword| remap.cdw(dword)), [1, 0, 7, 0, 2, 1]);
+        let copy = NvmCommand::Copy { first: 1 << 32 | 5, ranges: 3, format: 1, protection: 0xA4, fua: true };
+        assert_eq!((copy.opcode(), copy.data_bytes(4096), copy.direction()), (0x19, 96, Direction::ToController));
+        assert_eq!([10, 11, 12].map(|dword| copy.encode(0, 1).cdw(dword)), [5, 1, 0x6800_4102]);
+        let source = CopyRange::new(BlockRange { lba: 0x0102, blocks: 0x0405 });
+        assert_eq!(source.as_bytes()[7..19], [0, 2, 1, 0, 0, 0, 0, 0, 0, 4, 4, 0]);
     }
 
     #[test]

@@ -173,6 +173,9 @@ pub enum StatusType {
 }
 
 impl Status {
+    /// The first name of a code that Connect uses in its own way: a command asks for more than a limit of its namespace.
+    pub const COMMAND_SIZE_LIMIT: Self = Self::CONNECT_RESTART_DISCOVERY;
+
     const CODE_MASK: u16 = 0x7FF;
     const MORE: u16 = 1 << 13;
     const DO_NOT_RETRY: u16 = 1 << 14;

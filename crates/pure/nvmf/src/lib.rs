@@ -59,8 +59,8 @@
 //! # What there is not
 //!
 //! TLS, the Diffie-Hellman groups of authentication, metadata and protection information, fused commands,
-//! Write Uncorrectable, Copy, vendor commands but Remap, namespace management, persistent events. ANA states are those that
-//! the owner sets.
+//! Write Uncorrectable, Copy between namespaces, vendor commands but Remap, namespace management, persistent events. ANA
+//! states are those that the owner sets.
 //!
 //! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, TCP Transport Specification 1.0.
 

@@ -8,7 +8,7 @@ use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand, opcode};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvmf::target::Limits;
 use proptest::prelude::*;
-use world::{World, target_config};
+use world::{World, copy, target_config};
 use zerocopy::IntoBytes;
 
 fn range(lba: u64, blocks: u32) -> BlockRange {
@@ -63,6 +63,56 @@ fn every_command_of_blocks_does_what_it_says() {
 }
 
 #[test]
+fn a_copy_writes_its_sources_one_behind_the_other() {
+    let mut world = World::new(Limits::default(), |_| ());
+    world.connect();
+    world.write(10, &[[1; 4096], [2; 4096], [3; 4096]].concat());
+    // The last source has been written by the first: ranges are copied in their order.
+    let (command, sources) = copy(20, &[range(11, 2), range(10, 1), range(20, 1)]);
+    assert_eq!(world.run(1, command, sources, 0).0, Status::SUCCESS);
+    assert_eq!(world.read(20, 4), [[2; 4096], [3; 4096], [1; 4096], [2; 4096]].concat());
+}
+
+#[test]
+fn copies_beyond_a_limit_or_the_namespace_write_nothing() {
+    // The longest range has 16 blocks.
+    let limits = Limits { data_pages_max_log2: 4, ..Limits::default() };
+    let mut world = World::new(limits, |_| ());
+    world.connect();
+    world.write(0, &[7; 4096]);
+    let many = |count: usize, blocks| vec![range(0, blocks); count];
+    let tried = [
+        (500, many(1, 17), Status::COMMAND_SIZE_LIMIT),
+        (500, many(17, 16), Status::COMMAND_SIZE_LIMIT),
+        (500, many(129, 1), Status::COMMAND_SIZE_LIMIT),
+        (500, vec![range(0, 1), range(1023, 2)], Status::LBA_OUT_OF_RANGE),
+        (500, vec![range(0, 1), range(u64::MAX, 1)], Status::LBA_OUT_OF_RANGE),
+        (1023, many(2, 1), Status::LBA_OUT_OF_RANGE),
+        (u64::MAX, many(1, 1), Status::LBA_OUT_OF_RANGE),
+    ];
+    for (first, sources, expected) in tried {
+        let (command, data) = copy(first, &sources);
+        let status = world.run(1, command, data, 0).0;
+        assert_eq!((status.code(), status.forbids_retry()), (expected, true), "{} sources to {first}", sources.len());
+    }
+    let (_, data) = copy(500, &many(1, 1));
+    for (format, protection) in [(1, 0), (0, 1), (0, 0x10)] {
+        let command = NvmCommand::Copy { first: 500, ranges: 1, format, protection, fua: false };
+        assert_eq!(world.run(1, command, data.clone(), 0).0.code(), Status::INVALID_FIELD);
+    }
+    let short = world.run(1, copy(500, &many(2, 1)).0, data, 0).0;
+    assert_eq!(short.code(), Status::INVALID_SGL_DATA_LENGTH);
+    assert_eq!(world.read(500, 16), [0; 16 * 4096]);
+    // As much as may be.
+    for (count, blocks) in [(16, 16), (128, 2)] {
+        let (command, data) = copy(500, &many(count, blocks));
+        assert_eq!(world.run(1, command, data, 0).0, Status::SUCCESS);
+        let last = 500 + (count as u64 - 1) * u64::from(blocks);
+        assert_eq!(world.read(last, 1), [7; 4096]);
+    }
+}
+
+#[test]
 fn ranges_to_deallocate_outside_the_namespace_are_refused_whole() {
     let mut world = World::new(Limits::default(), |_| ());
     world.connect();
@@ -96,6 +146,30 @@ fn what_is_outside_the_namespace_is_refused() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_copy_is_done_whole_or_refused_whole(
+        first in 0_u64..1100,
+        sources in prop::collection::vec((0_u64..1100, 1_u32..300), 1..9),
+    ) {
+        let mut world = World::new(Limits::default(), |_| ());
+        world.connect();
+        world.disk.chunks_mut(4096).enumerate().for_each(|(block, bytes)| bytes.fill((block % 251) as u8));
+        let before = world.disk.clone();
+        let sources: Vec<_> = sources.into_iter().map(|(lba, blocks)| range(lba, blocks)).collect();
+        let (command, data) = copy(first, &sources);
+        let total: u64 = sources.iter().map(|source| u64::from(source.blocks)).sum();
+        let is_inside = |lba: u64, blocks: u64| lba + blocks <= 1024;
+        let expected = if sources.iter().any(|source| source.blocks > 256) {
+            Status::COMMAND_SIZE_LIMIT
+        } else if sources.iter().all(|source| is_inside(source.lba, source.blocks.into())) && is_inside(first, total) {
+            Status::SUCCESS
+        } else {
+            Status::LBA_OUT_OF_RANGE
+        };
+        prop_assert_eq!(world.run(1, command, data, 0).0.code(), expected);
+        prop_assert!(expected == Status::SUCCESS || world.disk == before);
+    }
 
     #[test]
     fn cuts_digests_and_flow_control_change_nothing(

@@ -14,7 +14,7 @@ use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
 use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Room, Session, WriteHints};
 use flashyard_units::SimSpan;
-use world::{BLOCK, Link, NQN, World, target_config};
+use world::{BLOCK, Link, NQN, World, copy, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 fn connected() -> World {
@@ -205,7 +205,8 @@ fn logs_show_the_figures_and_the_errors() {
     assert_eq!(from(page::ERROR, 4096 + 4), (Status::INVALID_FIELD, None));
     assert_eq!(from(page::SMART, 516), (Status::INVALID_FIELD, None));
     assert_eq!(from(page::SMART, u64::MAX - 3), (Status::INVALID_FIELD, None));
-    assert_eq!(world.log(page::EFFECTS, 4096)[1024 + 4], 3);
+    let effects = world.log(page::EFFECTS, 4096);
+    assert_eq!([1, 0x19].map(|opcode| effects[1024 + 4 * opcode]), [3, 3]);
     assert_eq!(unpadded(&world.log(page::FIRMWARE, 512)[8..16]), "1.0");
 }
 
@@ -268,7 +269,9 @@ fn writes_are_on_the_medium_when_they_complete_while_the_write_cache_is_disabled
         world.write(3, &[7; BLOCK]);
         let zeroes = NvmCommand::WriteZeroes { range: BlockRange { lba: 4, blocks: 1 }, deallocate: false, fua: false };
         assert_eq!(world.run(1, zeroes, Vec::new(), 0).0, Status::SUCCESS);
-        assert_eq!(std::mem::take(&mut world.forced), [forced; 2]);
+        let (command, sources) = copy(5, &[BlockRange { lba: 3, blocks: 1 }]);
+        assert_eq!(world.run(1, command, sources, 0).0, Status::SUCCESS);
+        assert_eq!(std::mem::take(&mut world.forced), [forced; 3]);
     }
 }
 
@@ -295,6 +298,30 @@ fn limits_of_deallocation_are_announced_and_larger_commands_carried_out() {
         assert_eq!(world.run(1, trim, range.as_bytes().to_vec(), 0).0, Status::SUCCESS);
         assert_eq!(world.read(0, 2), [0; 8192]);
     }
+}
+
+#[test]
+fn a_copy_that_fails_names_the_first_range_that_is_not_copied() {
+    let mut world = connected();
+    let told = identify_namespace(&mut world);
+    let limits = (told.copy_range_max.get(), told.copy_max.get(), told.copy_ranges_max);
+    assert_eq!(limits, (256, 4096, 127));
+    let (operation, sources) = copy(100, &[3, 4, 5].map(|blocks| BlockRange { lba: 0, blocks }));
+    let link = &mut world.links[1];
+    link.host.submit(77, 1, operation, sources, 0, &mut link.host_effects).expect("the queue has room");
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    let command = link.effects.commands.pop().expect("it goes to the backend");
+    assert_eq!((command.data_bytes, command.held_bytes), (96, 5 * 4096));
+    link.session.stops_at_range(command.tag, 2);
+    link.session.fails_at(command.tag, 4);
+    let failed = Status::UNRECOVERED_READ;
+    link.session.complete(&mut world.target, command.tag, failed, command.payload, &mut link.effects);
+    world.settle();
+    let done = world.links[1].host_effects.completions.pop().expect("it has ended");
+    assert_eq!((done.status, done.result), (failed, 2));
+    let error = ErrorEntry::read_from_bytes(&world.log(page::ERROR, 64)).unwrap();
+    assert_eq!(error.lba.get(), 4);
 }
 
 #[test]

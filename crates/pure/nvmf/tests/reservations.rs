@@ -15,7 +15,7 @@ use flashyard_nvme::reservation::{
 };
 use flashyard_nvmf::initiator::{Completion, Data};
 use flashyard_nvmf::target::{Limits, Namespace, Strangers};
-use world::{World, drain};
+use world::{World, copy, drain};
 use zerocopy::{FromBytes, IntoBytes};
 
 const BLOCK: BlockRange = BlockRange { lba: 3, blocks: 1 };
@@ -90,6 +90,8 @@ fn hosts_register_and_one_keeps_the_others_out_until_it_releases() {
         NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
     let ranges = DsmRange::new(BLOCK).as_bytes().to_vec();
     assert_eq!(world.run_on(two.io, trim.encode(0, 1), Data::ToController(ranges)).0.code(), CONFLICT);
+    let (command, sources) = copy(3, &[BlockRange { lba: 4, blocks: 1 }]);
+    assert_eq!(world.run_on(two.io, command.encode(0, 1), Data::ToController(sources)).0.code(), CONFLICT);
     assert_eq!(world.disk[3 * 4096], one.io as u8, "nothing of a refused command comes to the backend");
     assert_eq!(world.target.strangers(0), Strangers::Reads);
     assert_eq!(world.target.take_reserved(), [0]);

@@ -332,7 +332,7 @@ impl FrontEnd for Nbd {
     }
 
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
-        for number in self.under_way.take_to_flush() {
+        for number in self.under_way.take_to_go_on() {
             if let Some(Command { work, .. }) = self.under_way.get_mut(number) {
                 work.flush = false;
                 let volume = work.volume;
@@ -361,7 +361,7 @@ impl FrontEnd for Nbd {
         let number = answered.tag as usize;
         let is_to_flush = |command: &Command<Work>| command.work.flush && command.place.is_some();
         if answered.answer == Answer::Done && self.under_way.get(number).is_some_and(is_to_flush) {
-            return self.under_way.flush_next(number);
+            return self.under_way.go_on_next(number);
         }
         let Some(ended) = self.under_way.end(number) else { return };
         let Command { place: Some(place), cost, work } = ended else { return };

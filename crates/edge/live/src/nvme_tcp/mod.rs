@@ -296,11 +296,14 @@ impl NvmeTcp {
     }
 
     fn complete(&mut self, done: Done) {
-        let Done { place, tag, status, failed_at, payload, cost } = done;
+        let Done { place, tag, status, failed_at, stopped_at, payload, cost } = done;
         if let Some(peer) = self.peers.get_mut(place) {
             peer.under_way -= cost;
             if let Some(block) = failed_at {
                 peer.session.fails_at(tag, block);
+            }
+            if let Some(range) = stopped_at {
+                peer.session.stops_at_range(tag, range);
             }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
             self.dirty.mark(place);
@@ -339,8 +342,9 @@ impl NvmeTcp {
     /// Asks the enclosure to give back what hosts want aborted.
     fn abort(&mut self, context: &mut Context<'_>) {
         for (session, tag) in std::mem::take(&mut self.to_abort) {
-            if let Some(&place) = self.by_session.get(&session) {
-                self.works.give_up(place, tag, context);
+            if let Some(&place) = self.by_session.get(&session)
+                && !self.works.give_up(place, tag, context)
+            {
                 self.tried.push((session, tag));
             }
         }

@@ -143,7 +143,7 @@ fn cost(command: &Command) -> usize {
         NvmCommand::Verify { range, .. } => range.blocks as usize * PLACE_BYTES,
         _ => 0,
     };
-    COMMAND_BYTES + command.data_bytes as usize + places
+    COMMAND_BYTES + command.data_bytes as usize + command.held_bytes as usize + places
 }
 
 impl Listener for AtTarget<'_> {

@@ -5,12 +5,13 @@ use crate::media::Data;
 use crate::under_way::{self, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_nvme::Status;
-use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, CopyRange, DsmRange, NvmCommand};
 use flashyard_nvmf::target::{Command, Tag};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;
 
-/// Requests of one command are numbered below this: a Dataset Management has up to 256 ranges.
+/// Requests of one command are numbered below this: a Dataset Management has up to 256 ranges, and a Copy makes up to 257
+/// requests.
 const PARTS: u64 = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,11 +24,26 @@ enum Kind {
     },
 }
 
+/// A Copy: range after range is read whole, then written.
+#[derive(Debug)]
+struct Copying {
+    ranges: Vec<BlockRange>,
+    /// The range at work: all before it are copied.
+    at: usize,
+    /// Whether that one is read, and where it is written.
+    is_read: bool,
+    to: u64,
+    /// The host wants the command back: it ends with the request that is under way.
+    is_unwanted: bool,
+}
+
 #[derive(Debug)]
 struct Work {
     volume: VolumeId,
     tag: Tag,
     kind: Kind,
+    /// The work that a Copy has still to do; `None` for everything else.
+    copying: Option<Box<Copying>>,
     payload: Vec<u8>,
     /// Requests made of it, and those of them that are not answered.
     asked: u32,
@@ -43,6 +59,8 @@ pub(super) struct Done {
     pub(super) tag: Tag,
     pub(super) status: Status,
     pub(super) failed_at: Option<u64>,
+    /// The first range of a Copy that is not copied.
+    pub(super) stopped_at: Option<u32>,
     pub(super) payload: Vec<u8>,
     pub(super) cost: usize,
 }
@@ -80,15 +98,20 @@ impl Works {
         let kind = match operation {
             NvmCommand::Read { .. } => Kind::Read,
             NvmCommand::Compare { .. } => Kind::Compare,
-            NvmCommand::Write { fua, .. } | NvmCommand::WriteZeroes { fua, .. } => {
+            NvmCommand::Write { fua, .. } | NvmCommand::WriteZeroes { fua, .. } | NvmCommand::Copy { fua, .. } => {
                 Kind::Other { flush: fua && !protected }
             }
             _ => Kind::Other { flush: false },
         };
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
-        let work = Work { volume, tag, kind, payload, asked, parts, status, failed_at: None };
+        let work = Work { volume, tag, kind, copying: None, payload, asked, parts, status, failed_at: None };
         let number = self.under_way.begin(place, cost, work);
         self.ask(number, operation, context);
+        self.note_asked(number);
+    }
+
+    /// A command of which nothing could be asked is over.
+    fn note_asked(&mut self, number: usize) {
         if self.work(number).is_some_and(|work| work.parts == 0) {
             self.over.push(number);
         }
@@ -119,6 +142,15 @@ impl Works {
                         self.part(number, Operation::Trim, first, count, Payload::None, context);
                     }
                 }
+            }
+            NvmCommand::Copy { first, .. } => {
+                if let Some(work) = self.work(number) {
+                    let payload = std::mem::take(&mut work.payload);
+                    let ranges = CopyRange::decode_all(&payload).map(|source| source.range()).collect();
+                    let copying = Copying { ranges, at: 0, is_read: false, to: first, is_unwanted: false };
+                    work.copying = Some(Box::new(copying));
+                }
+                self.go_on(number, context);
             }
             NvmCommand::Remap { range, source } => {
                 let (first, count) = (range.lba, range.blocks);
@@ -193,8 +225,11 @@ impl Works {
             Answer::Done if place.is_none() => {}
             Answer::Done => work.take(&answered.data),
             // Linux tells its programs that there is no space left.
-            Answer::Failed if answered.no_room => work.status = Status::CAPACITY_EXCEEDED.do_not_retry(),
-            Answer::Failed => work.status = Status::WRITE_FAULT,
+            Answer::Failed => {
+                let no_room = Status::CAPACITY_EXCEEDED.do_not_retry();
+                work.status = if answered.no_room { no_room } else { Status::WRITE_FAULT };
+                work.failed_at = work.copying.as_ref().map(|copying| copying.to);
+            }
             // The drive has tried everything it knows: the host need not ask for the same again.
             Answer::Unread { block } => {
                 work.status = Status::UNRECOVERED_READ.do_not_retry();
@@ -206,8 +241,8 @@ impl Works {
         if work.parts > 0 {
             return None;
         }
-        if work.kind == (Kind::Other { flush: true }) && work.status.is_success() && place.is_some() {
-            self.under_way.flush_next(number);
+        if work.status.is_success() && place.is_some() && work.goes_on() {
+            self.under_way.go_on_next(number);
             return None;
         }
         self.end(number)
@@ -215,8 +250,9 @@ impl Works {
 
     fn end(&mut self, number: usize) -> Option<Done> {
         let under_way::Command { place, cost, work } = self.under_way.end(number)?;
-        let Work { tag, status, failed_at, payload, .. } = work;
-        Some(Done { place: place?, tag, status, failed_at, payload, cost })
+        let Work { tag, status, failed_at, copying, payload, .. } = work;
+        let stopped_at = copying.map(|copying| copying.at as u32);
+        Some(Done { place: place?, tag, status, failed_at, stopped_at, payload, cost })
     }
 
     /// Commands that are over without a request of their own, or without one more.
@@ -229,24 +265,46 @@ impl Works {
         None
     }
 
-    /// Asks for the flushes that follow writes.
+    /// Asks for what follows in commands of several steps.
     pub(super) fn follow_up(&mut self, context: &mut Context<'_>) {
-        for number in self.under_way.take_to_flush() {
-            if let Some(work) = self.work(number) {
+        for number in self.under_way.take_to_go_on() {
+            self.go_on(number, context);
+            self.note_asked(number);
+        }
+    }
+
+    /// The next step of a command: of a Copy a read or a write, otherwise the flush behind a write.
+    fn go_on(&mut self, number: usize, context: &mut Context<'_>) {
+        let Some(work) = self.work(number) else { return };
+        match work.copying.as_deref().and_then(Copying::next) {
+            Some((Operation::Write, range)) => {
+                let payload = Payload::Bytes(std::mem::take(&mut work.payload));
+                self.range(number, Operation::Write, range, payload, context);
+            }
+            Some((operation, range)) => {
+                let block_bytes = context.volume(work.volume).map_or(0, |volume| volume.block_bytes);
+                work.payload = context.buffer(range.blocks as usize * block_bytes as usize);
+                self.range(number, operation, range, Payload::None, context);
+            }
+            None => {
+                // Without it nothing is known to be on the medium.
+                work.copying = None;
                 work.kind = Kind::Other { flush: false };
                 self.part(number, Operation::Flush, 0, 0, Payload::None, context);
             }
         }
     }
 
-    /// The host wants the command back: gives up what the enclosure has of it.
-    pub(super) fn give_up(&self, place: usize, tag: Tag, context: &mut Context<'_>) {
-        let mut commands = self.under_way.iter();
-        if let Some((number, command)) =
-            commands.find(|(_, command)| (command.place, command.work.tag) == (Some(place), tag))
-        {
-            give_up_parts(number, &command.work, context);
-        }
+    /// The host wants the command back: gives up what the enclosure has of it. Returns whether the command stops before its
+    /// end all the same if that comes too late.
+    pub(super) fn give_up(&mut self, place: usize, tag: Tag, context: &mut Context<'_>) -> bool {
+        let is_it = |command: &under_way::Command<Work>| (command.place, command.work.tag) == (Some(place), tag);
+        let found = self.under_way.iter().find(|(_, command)| is_it(command)).map(|(number, _)| number);
+        let Some((number, work)) = found.and_then(|number| Some((number, self.work(number)?))) else { return false };
+        give_up_parts(number, work, context);
+        let Some(copying) = &mut work.copying else { return false };
+        copying.is_unwanted = true;
+        true
     }
 
     /// The connection at `place` is closed: no host waits for its commands any more.
@@ -269,10 +327,46 @@ fn give_up_parts(number: usize, work: &Work, context: &mut Context<'_>) {
     (0..u64::from(work.asked)).for_each(|part| context.give_up(number as u64 * PARTS + part));
 }
 
+impl Copying {
+    /// The next request; `None` once all is copied.
+    fn next(&self) -> Option<(Operation, BlockRange)> {
+        let &range = self.ranges.get(self.at)?;
+        Some(if self.is_read {
+            (Operation::Write, BlockRange { lba: self.to, ..range })
+        } else {
+            (Operation::Read, range)
+        })
+    }
+
+    /// That request is done.
+    fn advance(&mut self) {
+        if let (Some(range), true) = (self.ranges.get(self.at), self.is_read) {
+            self.to += u64::from(range.blocks);
+            self.at += 1;
+        }
+        self.is_read = !self.is_read;
+    }
+}
+
 impl Work {
+    /// A step has succeeded: whether another one follows. A Copy that the host wants back follows with its failure.
+    fn goes_on(&mut self) -> bool {
+        if let Some(copying) = &mut self.copying {
+            copying.advance();
+            if copying.next().is_some() {
+                if copying.is_unwanted {
+                    self.status = Status::ABORT_REQUESTED;
+                }
+                return !copying.is_unwanted;
+            }
+        }
+        self.kind == Kind::Other { flush: true }
+    }
+
     /// Takes what a read has found.
     fn take(&mut self, data: &Data<'_>) {
         match self.kind {
+            _ if self.copying.is_some() => data.copy_to(&mut self.payload),
             Kind::Read => data.copy_to(&mut self.payload),
             Kind::Compare => {
                 let mut rest = &self.payload[..];

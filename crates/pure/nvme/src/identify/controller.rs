@@ -161,7 +161,7 @@ pub struct IdentifyController {
     pub write_protection: u8,
     /// 532: unit of atomic compare and write, in blocks less one.
     pub atomic_compare_write: U16,
-    /// 534: formats of the Copy descriptor.
+    /// 534: formats of the Copy descriptor: 0h in bit 0.
     pub copy_formats: U16,
     /// 536: SGL support: in bits 1:0 (1 without alignment), keyed in 2, address as offset in 20, transport in 21.
     pub sgl: U32,
@@ -216,6 +216,8 @@ impl IdentifyController {
     pub const RESERVATIONS: u16 = 1 << 5;
     /// Verify is there.
     pub const VERIFY: u16 = 1 << 7;
+    /// Copy is there.
+    pub const COPY: u16 = 1 << 8;
     /// SGLs are there, of any alignment ([`Self::sgl`]).
     pub const SGL_SUPPORTED: u32 = 1 << 0;
     /// The address of a data block may be an offset into the capsule.

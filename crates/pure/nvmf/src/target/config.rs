@@ -170,7 +170,28 @@ impl Limits {
     pub fn data_bytes_max(&self) -> u32 {
         4096 << self.data_pages_max_log2.min(16)
     }
+
+    /// How much a Copy may ask for, of blocks of 2^`block_log2` bytes.
+    pub(super) fn copy(&self, block_log2: u8) -> CopyLimits {
+        let range_blocks = (self.data_bytes_max() >> block_log2).clamp(1, u16::MAX.into()) as u16;
+        CopyLimits { range_blocks, blocks: u32::from(range_blocks) * COPY_LONGEST_RANGES }
+    }
 }
+
+/// How much one Copy may ask for, beside [`COPY_RANGES_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CopyLimits {
+    /// Blocks of a source range: a backend reads it whole before it writes it, and holds no more of it than of a read.
+    pub(super) range_blocks: u16,
+    /// Blocks of all source ranges together.
+    pub(super) blocks: u32,
+}
+
+/// Source ranges of a Copy at most. [A] Their list is one page; QEMU's default.
+pub(super) const COPY_RANGES_MAX: u8 = 128;
+/// Source ranges of the greatest length in a Copy at most. [A] 16 MiB with the default limits, so that a full queue of them is
+/// done before hosts lose patience.
+const COPY_LONGEST_RANGES: u32 = 16;
 
 /// Figures of a subsystem that its controllers report and that change as it works.
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,7 +17,8 @@ pub struct Effects {
     /// Commands for the backend, in the order in which their data was complete. The caller takes them out.
     pub commands: Vec<Command>,
     /// Commands at the backend that the host wants back. The caller takes them out, completes those that it can take
-    /// back with [`flashyard_nvme::Status::ABORT_REQUESTED`], and calls [`super::Session::abort_tried`] for each.
+    /// back with [`flashyard_nvme::Status::ABORT_REQUESTED`], and calls [`super::Session::abort_tried`] for the others. For
+    /// one that it stops in its midst it calls neither before that has stopped.
     pub aborts: Vec<Tag>,
     /// The connection is to be closed once `output` is sent.
     pub close: Option<CloseReason>,
@@ -36,8 +37,12 @@ pub struct Command {
     pub operation: NvmCommand,
     /// Length of the data in bytes: of `payload` as it comes, or as a read has to leave it.
     pub data_bytes: u32,
+    /// Bytes of blocks that a Copy needs at once beside `payload`: those of its longest range. Zero for everything else.
+    pub held_bytes: u32,
     /// Data of the host; of a read an empty buffer to be filled. The ranges of Dataset Management are
-    /// [`flashyard_nvme::nvm::DsmRange`].
+    /// [`flashyard_nvme::nvm::DsmRange`], those of Copy [`flashyard_nvme::nvm::CopyRange`]: within the limits of the
+    /// namespace, as is the range that they go to. They are copied one after the other, each read whole before it is
+    /// written; where one fails, [`super::Session::stops_at_range`] names it.
     pub payload: Vec<u8>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::abort::ABORTS_MAX;
 use super::answer::Answer;
-use super::config::{Namespace, Subsystem};
+use super::config::{COPY_RANGES_MAX, Limits, Namespace, Subsystem};
 use super::directory::Target;
 use super::session::Session;
 use crate::NAMESPACES_MAX;
@@ -66,7 +66,8 @@ impl Session {
                 let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid));
                 let figures = place.map(|place| target.figures[place]).unwrap_or_default();
                 let used = figures.used_blocks.filter(|_| namespaces.len() == 1);
-                let answer = identify_namespace(identify, (found, used), namespaces, reply);
+                let limits = &target.config.limits;
+                let answer = identify_namespace(identify, (found, used), (namespaces, limits), reply);
                 if let (Some(place), cns::NAMESPACE) = (place, identify.cns) {
                     whole.look(place);
                 }
@@ -154,8 +155,11 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
             | IdentifyController::DATASET_MANAGEMENT
             | IdentifyController::WRITE_ZEROES
             | IdentifyController::RESERVATIONS
-            | IdentifyController::VERIFY,
+            | IdentifyController::VERIFY
+            | IdentifyController::COPY,
     );
+    // Descriptors of format 0h.
+    it.copy_formats.set(1);
     // Flush of all namespaces at once is not there.
     it.write_cache = 0b100 | u8::from(subsystem.has_write_cache);
     if subsystem.has_remap {
@@ -179,7 +183,7 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
 fn identify_namespace(
     identify: &Identify,
     (found, used): (Option<&Namespace>, Option<u64>),
-    namespaces: &[Namespace],
+    (namespaces, limits): (&[Namespace], &Limits),
     reply: &mut Vec<u8>,
 ) -> Answer {
     let is_all = identify.nsid == NSID_ALL && identify.cns == cns::NAMESPACE;
@@ -196,7 +200,7 @@ fn identify_namespace(
             reply.extend_from_slice(common.as_bytes());
         }
         (cns::NAMESPACE | cns::NAMESPACE_ALLOCATED, Some(namespace)) => {
-            reply.extend_from_slice(namespace_structure(namespace, used).as_bytes());
+            reply.extend_from_slice(namespace_structure(namespace, used, limits).as_bytes());
         }
         (cns::NAMESPACE_INDEPENDENT, Some(namespace)) => {
             let it = IdentifyNamespaceIndependent {
@@ -229,7 +233,7 @@ fn identify_namespace(
     Answer::SUCCESS
 }
 
-fn namespace_structure(namespace: &Namespace, used: Option<u64>) -> Box<IdentifyNamespace> {
+fn namespace_structure(namespace: &Namespace, used: Option<u64>, limits: &Limits) -> Box<IdentifyNamespace> {
     let mut it = IdentifyNamespace::zeroed();
     it.size_blocks.set(namespace.blocks);
     it.capacity_blocks.set(namespace.blocks);
@@ -242,6 +246,10 @@ fn namespace_structure(namespace: &Namespace, used: Option<u64>) -> Box<Identify
     it.reservations = reservation::CAPABILITIES;
     // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
     it.deallocation = 1 | 1 << 3;
+    let copy = limits.copy(namespace.block_log2);
+    it.copy_range_max.set(copy.range_blocks);
+    it.copy_max.set(copy.blocks);
+    it.copy_ranges_max = COPY_RANGES_MAX - 1;
     it.ana_group.set(namespace.ana_group);
     it.attributes = u8::from(namespace.is_read_only);
     it.nguid = namespace.nguid;

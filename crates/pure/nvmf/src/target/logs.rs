@@ -43,7 +43,7 @@ const fn io(opcode: u8, changes_data: bool) -> Effect {
 }
 
 /// Commands that there are.
-const EFFECTS: [Effect; 19] = [
+const EFFECTS: [Effect; 20] = [
     admin(opcode::GET_LOG_PAGE),
     admin(opcode::IDENTIFY),
     admin(opcode::ABORT),
@@ -58,6 +58,7 @@ const EFFECTS: [Effect; 19] = [
     io(nvm::opcode::WRITE_ZEROES, true),
     io(nvm::opcode::DATASET_MANAGEMENT, true),
     io(nvm::opcode::VERIFY, false),
+    io(nvm::opcode::COPY, true),
     io(nvm::opcode::RESERVATION_REGISTER, false),
     io(nvm::opcode::RESERVATION_REPORT, false),
     io(nvm::opcode::RESERVATION_ACQUIRE, false),

@@ -1,12 +1,13 @@
 //! Checks of a command before its data moves.
 
+use super::config::{COPY_RANGES_MAX, Limits, Namespace, TargetConfig};
 use super::directory::Target;
 use super::session::{QueueKind, Session, direction_of};
 use super::slots::{Plan, Work};
 use crate::volume::{request_of, status_of};
 use flashyard_blk::check;
 use flashyard_nvme::log::AnaState;
-use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
+use flashyard_nvme::nvm::{CopyRange, Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::ADMIN_CAPSULE_DATA_BYTES;
 use flashyard_nvme::{Sqe, Status};
@@ -84,6 +85,14 @@ impl Session {
         if namespace.is_read_only && operation.is_write() {
             return Err(Status::NAMESPACE_WRITE_PROTECTED.do_not_retry());
         }
+        if let NvmCommand::Copy { ranges, format, protection, .. } = operation {
+            if (format, protection) != (0, 0) {
+                return Err(Status::INVALID_FIELD.do_not_retry());
+            }
+            if ranges > COPY_RANGES_MAX.into() {
+                return Err(Status::COMMAND_SIZE_LIMIT.do_not_retry());
+            }
+        }
         let needed = operation.data_bytes(namespace.block_bytes());
         if needed > u64::from(target.config.limits.data_bytes_max()) {
             return Err(Status::INVALID_FIELD.do_not_retry());
@@ -99,14 +108,53 @@ impl Session {
         }
         Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl })
     }
+}
 
-    /// Whether all ranges of a Dataset Management command lie in the namespace. They come as data, after the plan.
-    pub(super) fn ranges_fit(&self, target: &mut Target, nsid: u32, ranges: &[u8]) -> bool {
-        let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
-        let namespace = subsystem.and_then(|subsystem| target.config.subsystems[subsystem].namespace(nsid));
-        let Some(namespace) = namespace else { return false };
+impl TargetConfig {
+    /// Checks ranges that come as data of a command, after the plan; bytes behind them are cut off. Returns the bytes of the
+    /// blocks that the backend has to hold at once.
+    pub(super) fn check_ranges(
+        &self,
+        (subsystem, nsid): (Option<usize>, u32),
+        operation: &NvmCommand,
+        data: &mut Vec<u8>,
+    ) -> Result<u32, Status> {
+        if !matches!(operation, NvmCommand::DatasetManagement { .. } | NvmCommand::Copy { .. }) {
+            return Ok(0);
+        }
+        let outside = Status::LBA_OUT_OF_RANGE.do_not_retry();
+        let namespace = subsystem.and_then(|subsystem| self.subsystems[subsystem].namespace(nsid));
+        let namespace = namespace.ok_or(outside)?;
+        data.truncate(operation.data_bytes(namespace.block_bytes()) as usize);
+        if let NvmCommand::Copy { first, .. } = *operation {
+            return check_copy(first, CopyRange::decode_all(data), namespace, &self.limits);
+        }
         let limits = namespace.limits();
         // An empty range is allowed.
-        DsmRange::decode_all(ranges).all(|range| limits.contain(range.lba.get(), range.blocks.get()))
+        let fits = DsmRange::decode_all(data).all(|range| limits.contain(range.lba.get(), range.blocks.get()));
+        if fits { Ok(0) } else { Err(outside) }
     }
+}
+
+/// Whether a Copy to `first` may be carried out; returns the bytes of its longest range.
+fn check_copy(
+    first: u64,
+    sources: impl Iterator<Item = CopyRange>,
+    namespace: &Namespace,
+    limits: &Limits,
+) -> Result<u32, Status> {
+    let most = limits.copy(namespace.block_log2);
+    let (mut longest, mut blocks, mut is_inside) = (0, 0, true);
+    for range in sources.map(|source| source.range()) {
+        longest = longest.max(range.blocks);
+        blocks += range.blocks;
+        is_inside &= namespace.limits().contain(range.lba, range.blocks);
+    }
+    if longest > most.range_blocks.into() || blocks > most.blocks {
+        return Err(Status::COMMAND_SIZE_LIMIT.do_not_retry());
+    }
+    if !is_inside || !namespace.limits().contain(first, blocks) {
+        return Err(Status::LBA_OUT_OF_RANGE.do_not_retry());
+    }
+    Ok(longest * namespace.block_bytes())
 }

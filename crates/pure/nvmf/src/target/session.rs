@@ -7,7 +7,7 @@ use super::directory::Target;
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::slots::{Slot, Slots, Tag, Work};
 use flashyard_nvme::log::ErrorEntry;
-use flashyard_nvme::nvm::{Direction, DsmRange, NvmCommand};
+use flashyard_nvme::nvm::Direction;
 use flashyard_nvme::reservation::ReservationCommand;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
@@ -203,6 +203,14 @@ impl Session {
         }
     }
 
+    /// The backend is going to fail the Copy `tag` with its source range `range`, counted from zero, and has copied those
+    /// before it: the completion will say so. A tag that is not outstanding is ignored.
+    pub fn stops_at_range(&mut self, tag: Tag, range: u32) {
+        if let Some(slot) = self.slots.get_mut(tag) {
+            slot.result = range.into();
+        }
+    }
+
     /// The backend has finished the command `tag` at `now`. `payload` is the buffer that came with the command, or
     /// another one; after a successful read it holds the data. A tag that is not outstanding is ignored.
     pub fn complete(&mut self, target: &mut Target, tag: Tag, status: Status, payload: Vec<u8>, effects: &mut Effects) {
@@ -232,7 +240,8 @@ impl Session {
         } else {
             effects.output.give(payload);
         }
-        self.respond(slot.command_id, Answer { status, result: 0 }, effects);
+        let result = if status.is_success() { 0 } else { slot.result };
+        self.respond(slot.command_id, Answer { status, result }, effects);
     }
 
     /// Sends what other connections or the target have caused: asynchronous events, or the end of the controller.
@@ -370,6 +379,7 @@ impl Session {
                 is_submitted: false,
                 is_fenced: false,
                 failed_at: None,
+                result: 0,
             },
         };
         let awaits_data = match slot.work {
@@ -411,22 +421,25 @@ impl Session {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
             let (data_bytes, nsid) = (slot.expected, slot.nsid);
-            if let NvmCommand::DatasetManagement { ranges, .. } = operation {
-                payload.truncate(usize::from(ranges) * DsmRange::BYTES);
-                if !self.ranges_fit(target, nsid, &payload) {
+            let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
+            let checked = match target.config.check_ranges((subsystem, nsid), &operation, &mut payload) {
+                // It may have waited for its data while another host has taken a reservation.
+                Ok(_) if target.is_reserved(self.queue.controller, nsid, &operation) => {
+                    Err(Status::RESERVATION_CONFLICT.do_not_retry())
+                }
+                checked => checked,
+            };
+            match checked {
+                Ok(held_bytes) => {
+                    let subsystem = subsystem.unwrap_or(0);
+                    let command = Command { tag, subsystem, nsid, operation, data_bytes, held_bytes, payload };
+                    effects.commands.push(command);
+                }
+                Err(status) => {
                     effects.output.give(payload);
-                    self.refuse(tag, Status::LBA_OUT_OF_RANGE.do_not_retry(), effects);
-                    return;
+                    self.refuse(tag, status, effects);
                 }
             }
-            // It may have waited for its data while another host has taken a reservation.
-            if target.is_reserved(self.queue.controller, nsid, &operation) {
-                effects.output.give(payload);
-                self.refuse(tag, Status::RESERVATION_CONFLICT.do_not_retry(), effects);
-                return;
-            }
-            let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
-            effects.commands.push(Command { tag, subsystem, nsid, operation, data_bytes, payload });
             return;
         }
         let Some(mut slot) = self.slots.remove(tag) else { return };

@@ -65,6 +65,8 @@ pub(super) struct Slot {
     pub(super) is_fenced: bool,
     /// The block at which the backend failed, where it is not the first.
     pub(super) failed_at: Option<u64>,
+    /// Result of its completion, should it fail.
+    pub(super) result: u64,
 }
 
 /// A slab: places are used again, and allocate only when there are more commands than ever before.
@@ -167,6 +169,7 @@ mod tests {
             is_submitted: false,
             is_fenced: false,
             failed_at: None,
+            result: 0,
         }
     }
 

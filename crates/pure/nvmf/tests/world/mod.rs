@@ -4,12 +4,13 @@
 
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::event::AsyncEvent;
-use flashyard_nvme::nvm::{BlockRange, Direction, DsmRange, NvmCommand};
+use flashyard_nvme::nvm::{BlockRange, CopyRange, Direction, DsmRange, NvmCommand};
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::Output;
 use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
 use flashyard_nvmf::target::{self, Command, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
 use flashyard_units::SimTime;
+use zerocopy::IntoBytes;
 
 pub(crate) const NQN: &str = "nqn.2026-01.test:jbof";
 pub(crate) const HOST: &str = "nqn.2026-01.test:host";
@@ -115,7 +116,10 @@ impl World {
                 }
                 let commands: Vec<_> = link.effects.commands.drain(..).collect();
                 for command in commands {
-                    if let NvmCommand::Write { fua, .. } | NvmCommand::WriteZeroes { fua, .. } = command.operation {
+                    if let NvmCommand::Write { fua, .. }
+                    | NvmCommand::WriteZeroes { fua, .. }
+                    | NvmCommand::Copy { fua, .. } = command.operation
+                    {
                         self.forced.push(fua);
                     }
                     let (tag, status, payload) = serve(&mut self.disk, command);
@@ -219,6 +223,12 @@ impl World {
     }
 }
 
+/// A Copy to `first`, and its data.
+pub(crate) fn copy(first: u64, sources: &[BlockRange]) -> (NvmCommand, Vec<u8>) {
+    let command = NvmCommand::Copy { first, ranges: sources.len() as u16, format: 0, protection: 0, fua: false };
+    (command, sources.iter().flat_map(|&source| CopyRange::new(source).as_bytes().to_vec()).collect())
+}
+
 /// The first bytes that wait.
 pub(crate) fn drain(output: &mut Output, at_most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -248,6 +258,14 @@ pub(crate) fn serve(disk: &mut [u8], mut command: Command) -> (target::Tag, Stat
         NvmCommand::Compare { range, .. } if disk[bytes(range)] != command.payload[..] => Status::COMPARE_FAILURE,
         NvmCommand::WriteZeroes { range, .. } => {
             disk[bytes(range)].fill(0);
+            Status::SUCCESS
+        }
+        NvmCommand::Copy { first, .. } => {
+            let mut to = first as usize * BLOCK;
+            for source in CopyRange::decode_all(&command.payload).map(|source| bytes(source.range())) {
+                disk.copy_within(source.clone(), to);
+                to += source.len();
+            }
             Status::SUCCESS
         }
         NvmCommand::DatasetManagement { deallocate: true, .. } => {
