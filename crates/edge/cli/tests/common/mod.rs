@@ -42,7 +42,10 @@ impl Server {
         let child = command.args(more).spawn().expect("the program starts");
         let mut server = Self { child: Some(child), address };
         let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
+        // A socket may get the very port that it asks for, and is then connected with itself.
+        let listens =
+            || TcpStream::connect(address).is_ok_and(|stream| stream.local_addr().is_ok_and(|own| own != address));
+        while !listens() {
             let ended = server.child.as_mut().expect("it runs").try_wait().expect("it is ours");
             assert!(ended.is_none(), "{:?}", server.child.take().map(Child::wait_with_output));
             assert!(begun.elapsed() < Duration::from_secs(60), "it does not listen");
