@@ -50,7 +50,7 @@ mod tests {
         assert_ne!(draw(1, "ftl.gc"), draw(1, "host.redirect"));
     }
 
-    /// From the published definitions of FNV-1a, SplitMix64 and xoshiro256++, reckoned apart from this program.
+    /// From the published definitions of FNV-1a, SplitMix64 and xoshiro256++, calculated apart from this program.
     #[test]
     fn streams_are_those_of_the_published_generators() {
         let draws = |seed, name| {

@@ -472,7 +472,7 @@ fn a_command_that_the_backend_takes_back_is_aborted_and_says_so() {
     let command = read_under_way(&mut world, 3).pop().expect("it goes to the backend");
     let first_id = 0;
     abort(&mut world, 1, first_id);
-    assert_eq!(outcome(&mut world), None, "nobody knows yet");
+    assert_eq!(outcome(&mut world), None, "its end is not known yet");
     let link = &mut world.links[1];
     assert_eq!(std::mem::take(&mut link.effects.aborts), [command.tag]);
     link.session.complete(&mut world.target, command.tag, Status::ABORT_REQUESTED, command.payload, &mut link.effects);

@@ -177,7 +177,7 @@ impl Reservations {
                 consequences.notices.extend(others.map(|other| (other, Notice::ReservationPreempted)));
                 self.generation = self.generation.wrapping_add(1);
             }
-            // Releasing what another host holds, or nobody, does nothing.
+            // A release of what another host holds, or no host, does nothing.
             (ReleaseAction::Release, None) => {}
             (ReleaseAction::Release, Some(held)) if held.number() != kind => return Err(INVALID),
             (ReleaseAction::Release, Some(held)) => {
@@ -222,7 +222,7 @@ impl Reservations {
         let victims: Vec<HostIdentity> = victims.map(|registrant| registrant.host.clone()).collect();
         let mut consequences = Consequences::default();
         for victim in victims {
-            // Its holder is not among them but where all hold it, and then there is nobody left to tell of a release.
+            // Its holder is not among them but where all hold it, and then no host is left to tell of a release.
             self.unregister(&victim);
             if victim != *host {
                 consequences.notices.push((victim.clone(), Notice::RegistrationPreempted));

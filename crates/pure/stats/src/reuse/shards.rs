@@ -226,7 +226,7 @@ pub(super) mod tests {
         assert!(shards.miss_ratio(5_000) > 0.6, "{}", shards.miss_ratio(5_000));
     }
 
-    /// Values of MurmurHash3's finalizers, reckoned apart from this program, below 2^24.
+    /// Values of MurmurHash3's finalizers, calculated apart from this program, below 2^24.
     #[test]
     fn hashes_are_the_published_ones() {
         let narrow = [0, 1, 2, 0xdead_beef, 0xffff_ffff].map(Shards::hash);

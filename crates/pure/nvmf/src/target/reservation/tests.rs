@@ -90,7 +90,7 @@ fn preempting_the_holder_takes_the_reservation_over() {
     assert_eq!(done.preempted, [host(1)]);
     assert_eq!(done.notices, [(host(1), Notice::RegistrationPreempted)]);
     assert!(state.holds(&host(2)) && refuses(&state, 1, true));
-    // Its own reservation: another kind, and nobody loses a registration.
+    // Its own reservation: another kind, and no host loses a registration.
     let done = state.acquire(&host(2), AcquireAction::Preempt, WriteExclusiveAll, (2, 2)).expect("its own");
     assert_eq!((done.preempted.len(), state.kind(), state.registrants().len()), (0, Some(WriteExclusiveAll), 1));
     assert_eq!(state.acquire(&host(2), AcquireAction::Preempt, WriteExclusive, (2, 7)), Err(CONFLICT), "no such key");
