@@ -1,8 +1,9 @@
 //! Exchanges of chunks between fast and slow drives: the moves of paRAID. Source: sheet paraid §3.4.
 //!
-//! A hot chunk on a slow drive changes places with a cold one on a fast drive, where no stripe would have two chunks on one drive. One
-//! thread does so on drives without work, the hottest chunk first; a host that overwrites a hot chunk does so on the way, and saves
-//! the copy of that chunk. Parity is the same after it, since no stripe's content changes.
+//! A hot chunk on a slow drive changes places with a cold one on a fast drive, where no stripe would have two chunks on one drive: with
+//! one of another stripe, or else of its own. One thread does so on drives without work, the hottest chunk first; a host that
+//! overwrites a hot chunk does so on the way, and saves the copy of that chunk, and of a cold one that the same write replaces.
+//! Parity is the same after it, since no stripe's content changes.
 
 use crate::config::{ArrayConfig, CHUNK_BYTES};
 use crate::member::MemberCounters;
@@ -20,6 +21,8 @@ pub(crate) struct Exchange {
     pub(crate) cold: Chunk,
     /// Operations that keep writes off the stripe of the cold chunk, and off that of the hot one where no write has it.
     pub(crate) ops: [u32; 2],
+    /// Whether the cold chunk must be read and written: a write that replaces both does so anyway.
+    pub(crate) has_copy: bool,
 }
 
 /// The choice of chunks, and exchanges under way.

@@ -44,7 +44,8 @@ impl Stripes {
         exchanges.policy.set_rates(&rates);
     }
 
-    /// A cold chunk on a fast drive that may change places with a chunk. Only drives without work, where those are asked for.
+    /// A cold chunk on a fast drive that may change places with a chunk: of another stripe, else of its own. Only drives without work,
+    /// where those are asked for.
     fn find_cold(&mut self, base: &Base, now: SimTime, hot: Chunk, is_idle: bool) -> Option<Chunk> {
         let (Some(exchanges), Places::Learned(map), Some(profile)) = (&mut self.exchanges, &base.places, &base.profile)
         else {
@@ -53,7 +54,9 @@ impl Stripes {
         let (active, drives) = (&self.active, &base.drives);
         let is_able = |drive: u8| !is_idle || drives[usize::from(drive)].is_idle(now);
         let to = map.get(hot).drive;
-        exchanges.policy.find_cold((profile, map), (hot, to), is_able, |stripe| active[stripe as usize] == NONE)
+        let is_free = |stripe: u32| active[stripe as usize] == NONE;
+        let other = exchanges.policy.find_cold((profile, map), (hot, to), is_able, is_free);
+        other.or_else(|| exchanges.policy.find_cold_beside((profile, map), hot, is_able))
     }
 
     fn is_hot_and_slow(&self, base: &Base, chunk: Chunk) -> bool {
@@ -83,30 +86,49 @@ impl Stripes {
                 continue;
             }
             let Some(cold) = self.find_cold(base, now, hot, false) else { continue };
-            let ops = [self.occupy(cold.stripe), NONE];
+            let is_beside = cold.stripe == op.stripe;
+            let ops = [if is_beside { NONE } else { self.occupy(cold.stripe) }, NONE];
+            let has_copy = !is_beside || !self.replaces(base, number, cold.column.into());
             if let Some(exchanges) = &mut self.exchanges {
-                let exchange = exchanges.under_way.insert(Exchange { hot, cold, ops }) as u32;
+                let exchange = exchanges.under_way.insert(Exchange { hot, cold, ops, has_copy }) as u32;
                 self.ops[number as usize].exchange = exchange;
             }
             return;
         }
     }
 
+    /// Whether a write replaces a whole chunk of its stripe.
+    fn replaces(&self, base: &Base, number: u32, column: usize) -> bool {
+        let op = &self.ops[number as usize];
+        let is_data = |data: &usize| base.column(op.stripe, *data) == column;
+        let blocks = (0..base.config.data()).find(is_data).map_or(op.span(), |data| op.blocks[data]);
+        blocks == CHUNK_BLOCKS
+    }
+
     fn exchange(&self, number: u32) -> Option<Exchange> {
         self.exchanges.as_ref()?.under_way.get(number as usize).copied()
     }
 
+    /// Whether a write displaces a cold chunk that must be copied.
+    pub(crate) fn has_partner(&self, op: u32) -> bool {
+        self.exchange(self.ops[op as usize].exchange).is_some_and(|exchange| exchange.has_copy)
+    }
+
     /// Reads the cold chunk that a write displaces.
     pub(crate) fn read_partner(&mut self, base: &mut Base, now: SimTime, op: u32) -> SimTime {
-        let Some(Exchange { cold, .. }) = self.exchange(self.ops[op as usize].exchange) else { return now };
-        copy(base, now, cold, false)
+        match self.exchange(self.ops[op as usize].exchange) {
+            Some(Exchange { cold, has_copy: true, .. }) => copy(base, now, cold, false),
+            _ => now,
+        }
     }
 
     /// The chunks of a write change places; the cold one is written to its new place.
     pub(crate) fn write_partner(&mut self, base: &mut Base, now: SimTime, op: u32) -> SimTime {
-        let Some(Exchange { hot, cold, .. }) = self.exchange(self.ops[op as usize].exchange) else { return now };
+        let Some(Exchange { hot, cold, has_copy, .. }) = self.exchange(self.ops[op as usize].exchange) else {
+            return now;
+        };
         swap(base, hot, cold);
-        copy(base, now, cold, true)
+        if has_copy { copy(base, now, cold, true) } else { now }
     }
 
     /// A write with an exchange has ended: so has the exchange.
@@ -116,7 +138,9 @@ impl Stripes {
             (op.exchange != NONE).then(|| exchanges.under_way.remove(op.exchange as usize)).flatten()
         {
             base.counters.exchanged[1] += 1;
-            self.ended(base, now, exchange.ops[0]);
+            if exchange.ops[0] != NONE {
+                self.ended(base, now, exchange.ops[0]);
+            }
         }
     }
 
@@ -144,11 +168,12 @@ impl Stripes {
                 continue;
             }
             let Some(cold) = self.find_cold(base, now, hot, true) else { continue };
-            let ops = [self.occupy(cold.stripe), self.occupy(hot.stripe)];
+            let beside = if cold.stripe == hot.stripe { NONE } else { self.occupy(cold.stripe) };
+            let ops = [beside, self.occupy(hot.stripe)];
             let done = copy(base, now, hot, false).max(copy(base, now, cold, false));
             let exchanges = self.exchanges.as_mut()?;
             exchanges.policy.unlist(at);
-            return Some((exchanges.under_way.insert(Exchange { hot, cold, ops }) as u32, done));
+            return Some((exchanges.under_way.insert(Exchange { hot, cold, ops, has_copy: true }) as u32, done));
         }
         None
     }
@@ -164,7 +189,7 @@ impl Stripes {
     /// A move has ended.
     pub(crate) fn moved(&mut self, base: &mut Base, now: SimTime, number: u32) {
         let exchange = self.exchanges.as_mut().and_then(|exchanges| exchanges.under_way.remove(number as usize));
-        for op in exchange.iter().flat_map(|exchange| exchange.ops) {
+        for op in exchange.iter().flat_map(|exchange| exchange.ops).filter(|&op| op != NONE) {
             self.ended(base, now, op);
         }
         base.counters.exchanged[0] += 1;

@@ -117,11 +117,11 @@ impl Stripes {
             base.counters.ways[way as usize] += 1;
             self.exchange_with(base, now, number);
         }
-        let StripeOp { way, exchange, .. } = self.ops[number as usize];
-        if exchange == NONE && matches!(way, Way::Full | Way::NoParity | Way::Replicate) {
+        let (way, has_partner) = (self.ops[number as usize].way, self.has_partner(number));
+        if !has_partner && matches!(way, Way::Full | Way::NoParity | Way::Replicate) {
             return self.combine(base, now, number);
         }
-        let commands = self.reads(base, number).count() + usize::from(exchange != NONE);
+        let commands = self.reads(base, number).count() + usize::from(has_partner);
         let at = self.software(base, now, number, commands, SimSpan::ZERO);
         base.at(at, Event::Begun(number));
     }

@@ -162,6 +162,26 @@ fn hot_chunks_move_to_fast_drives_and_stripes_stay_apart() {
 }
 
 #[test]
+fn a_drive_with_a_chunk_of_every_stripe_gets_parity_of_hot_stripes() {
+    let drives = [(64, 2000), (64, 2000), (64, 400)].map(|(mib, rate)| drive(mib, rate));
+    for (read_share, gain) in [(1.0, 1.2), (0.7, 1.0), (0.0, 0.95)] {
+        let bytes = [Design::Paraid, Design::ParaidStatic].map(|design| {
+            let mut config = config(design, drives.to_vec());
+            config.workers = 2;
+            config.warmup = SimSpan::from_secs(1);
+            config.measure = SimSpan::from_secs(1);
+            let array = Array::new(config).expect("it is an array");
+            let source = load(read_share, AddressPattern::Zipf { theta: 1.1 }, 64 << 10, array.volume());
+            let figures = array.run(source, &mut |_| true).expect("it runs");
+            assert_eq!(figures.broken, Vec::<String>::new());
+            assert_eq!(figures.counters.exchanged.iter().sum::<u64>() > 0, design == Design::Paraid);
+            figures.window.bytes.iter().sum::<u64>() as f64
+        });
+        assert!(bytes[0] > gain * bytes[1], "{read_share}: {bytes:?}");
+    }
+}
+
+#[test]
 fn an_array_that_measures_its_drives_leaves_one_that_becomes_slow() {
     let drives = [(64, 2000), (64, 2000), (64, 2000), (64, 2000), (64, 400)].map(|(mib, rate)| drive(mib, rate));
     let bytes = [Design::Paraid, Design::HeteroRaid].map(|design| {

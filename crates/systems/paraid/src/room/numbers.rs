@@ -156,11 +156,6 @@ fn of_layouts() -> Vec<ParaidNumber> {
 fn of_alike() -> Vec<ParaidNumber> {
     let alike = |id, designs, load, manner| pair(id, "three-nvme", designs, &[load], manner);
     let of = |design, load, manner| run("three-nvme", design, load, manner);
-    let more = |id, design, other, load, manner| {
-        Number::of(id, [of(design, load, manner), of(other, load, manner)], |runs: &[&ParaidRecord]| {
-            percent_above(runs[0].gib_per_s, runs[1].gib_per_s)
-        })
-    };
     vec![
         alike("alike-sequential", [Paraid, Mdraid], "f-write", Workers),
         alike("alike-random", [Paraid, Mdraid], "p-write", Workers),
@@ -172,9 +167,21 @@ fn of_alike() -> Vec<ParaidNumber> {
             |runs: &[&ParaidRecord]| claim(runs[0].gib_per_s > runs[1].gib_per_s),
         ),
         alike("alike-reads", [Paraid, Mdraid], "p-read", Workers),
-        more("degraded-read", Paraid, Mdraid, "p-read", Degraded),
-        more("degraded-write", Paraid, Mdraid, "p-write", Degraded),
-        alike("degraded-straid", [Paraid, Straid], "p-write", Degraded),
+    ]
+}
+
+/// Two NVMe drives and a SATA drive, of which the first or the last is gone.
+fn of_degraded() -> Vec<ParaidNumber> {
+    let runs = |designs: [Design; 2], load| {
+        designs.map(|design| [0, 2].map(|gone| run("mixed", design, load, Degraded(gone)))).concat()
+    };
+    let more = |id, load| {
+        Number::of(id, runs([Paraid, Mdraid], load), |runs: &[&ParaidRecord]| 100.0 * (mean_ratio(runs) - 1.0))
+    };
+    vec![
+        more("degraded-read", "p-read"),
+        more("degraded-write", "p-write"),
+        Number::of("degraded-straid", runs([Paraid, Straid], "p-write"), mean_ratio),
     ]
 }
 
@@ -215,6 +222,7 @@ pub(super) fn numbers(base: &ParaidScenario) -> Result<Vec<ParaidNumber>, Scenar
     numbers.extend(of_loads());
     numbers.extend(of_layouts());
     numbers.extend(of_alike());
+    numbers.extend(of_degraded());
     numbers.extend(of_figures(base)?);
     Ok(numbers)
 }

@@ -27,9 +27,9 @@ pub(super) enum Manner {
     Study,
     /// The published workers write and read, for a short time.
     Workers,
-    /// As `Workers`, without the first drive.
-    Degraded,
-    /// The published workers, for as long as data moves.
+    /// As `Workers`, without the drive of this number.
+    Degraded(usize),
+    /// The published workers, for as long as data moves, on the addresses of mdraid's volume.
     Replay,
 }
 
@@ -94,11 +94,20 @@ fn carry_out(
     if manner == Manner::Study {
         config.workers = STUDY_WORKERS;
     }
-    config.failed = (manner == Manner::Degraded).then_some(0);
+    if let Manner::Degraded(drive) = manner {
+        config.failed = Some(drive);
+    }
     let world = Array::new(config).map_err(of_array)?;
+    let addresses = match manner {
+        // A trace has the same addresses on every design, however large a volume each makes of the drives.
+        Manner::Replay => {
+            Array::new(base.config(array, Design::Mdraid)?).map_err(of_array)?.volume().min(world.volume())
+        }
+        _ => world.volume(),
+    };
     let source = match trace {
-        Some(trace) => replay(trace, world.volume(), files),
-        None => base.generated(load, world.volume())?,
+        Some(trace) => replay(trace, addresses, files),
+        None => base.generated(load, addresses)?,
     };
     let finished = ScenarioError::unless_stopped(world.run(source, observer).map_err(of_array))?;
     let Some(figures) = finished else { return Ok(None) };
@@ -145,10 +154,10 @@ impl NamedRun for ParaidRun {
         match self {
             Self::Array { array, design, load, manner } => {
                 let manner = match manner {
-                    Manner::Study => ", studied",
-                    Manner::Workers => "",
-                    Manner::Degraded => ", a drive gone",
-                    Manner::Replay => ", replayed",
+                    Manner::Study => ", studied".to_owned(),
+                    Manner::Workers => String::new(),
+                    Manner::Degraded(drive) => format!(", drive {drive} gone"),
+                    Manner::Replay => ", replayed".to_owned(),
                 };
                 let load = load.rsplit('/').next().unwrap_or(load);
                 format!("{array} {} {load}{manner}", design.name())
