@@ -129,23 +129,22 @@ impl Policy {
         None
     }
 
-    /// The coldest chunk of a hot one's own stripe on a fast drive that is able to: mostly parity of a stripe that is read. Drives with a chunk
-    /// of every stripe have no other one to exchange with.
+    /// The coldest chunk of a hot one's own stripe on a fast drive that is able to, where it is in a lower bin: mostly parity of a stripe
+    /// that is read. Drives with a chunk of every stripe have no other one to exchange with. Source: \[A\].
     pub fn find_cold_beside(
         &self,
         (profile, map): (&Profile, &LearnedMap),
         hot: Chunk,
         is_able: impl Fn(u8) -> bool,
     ) -> Option<Chunk> {
-        let threshold = self.hot?;
-        let average = |chunk: Chunk| profile.average(number_of(chunk, map.width()));
+        let number = |chunk: Chunk| number_of(chunk, map.width());
+        let limit = profile.bin(number(hot));
         let all = (0..map.width() as u8).map(|column| Chunk { column, ..hot });
-        let is_cold = |chunk: &Chunk| profile.bin(number_of(*chunk, map.width())) < Some(threshold);
-        let cold = all.filter(is_cold).filter(|&chunk| {
+        let cold = all.filter(|&chunk| profile.bin(number(chunk)) < limit).filter(|&chunk| {
             let Place { drive, .. } = map.get(chunk);
             self.is_fast(drive) && is_able(drive)
         });
-        cold.min_by(|&one, &other| average(one).total_cmp(&average(other)))
+        cold.min_by(|&one, &other| profile.average(number(one)).total_cmp(&profile.average(number(other))))
     }
 }
 
