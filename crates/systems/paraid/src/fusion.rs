@@ -1,22 +1,25 @@
 //! FusionRAID's writes in two phases: replicas first, parity later, and around drives that are slow just now. Source: sheet paraid §5.
 //!
+//! Its map has an entry for each chunk, of 5 B \[P\], and new data goes to new places. A write of a part of a chunk copies the rest of it
+//! therefore, unless the chunk has replicas, which are written in place.
+//!
 //! A read of redirected data goes to its home drive here, where a conversion will bring it: \[A\], as reads of it are rare.
 
 use crate::base::Base;
-use crate::config::{BLOCK_BYTES, CHUNK_BYTES};
+use crate::config::{BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES};
 use crate::stripe::{StripeOp, Way, Work};
 use flashyard_array::learned::Place;
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
 
-/// A stripe that has replicas in place of parity.
-pub(crate) const REPLICATED: u32 = 1 << 31;
+/// Chunks of a stripe that have replicas, from this bit of its state on; those below say which of them lie elsewhere.
+const REPLICATED: u32 = 16;
 
 /// Stripes that were replicated.
 #[derive(Debug)]
 pub(crate) struct Fusion {
-    /// By stripe: whether it has replicas, and which of its chunks lie elsewhere.
-    pub(crate) state: Vec<u32>,
+    /// By stripe: which of its chunks have replicas, and which lie elsewhere.
+    state: Vec<u32>,
     /// Stripes with replicas, the oldest first.
     pub(crate) queue: VecDeque<u32>,
     pub(crate) is_converting: bool,
@@ -31,11 +34,23 @@ impl Fusion {
 }
 
 impl Fusion {
+    /// Whether a stripe has replicas.
+    pub(crate) fn is_replicated(&self, stripe: u32) -> bool {
+        self.state[stripe as usize] >> REPLICATED != 0
+    }
+
+    /// Blocks of a chunk that a write of `blocks` of them must read first.
+    pub(crate) fn rest(&self, stripe: u32, data: usize, blocks: u8) -> u8 {
+        let has_replicas = self.state[stripe as usize] & 1 << (REPLICATED as usize + data) != 0;
+        if blocks == 0 || has_replicas { 0 } else { CHUNK_BLOCKS - blocks }
+    }
+
     /// Writes chunks to their homes, and a replica of each in place of each parity.
     pub(crate) fn replicate(&mut self, base: &mut Base, now: SimTime, op: &StripeOp) -> SimTime {
         let mut done = now;
         for data in (0..base.config.data()).filter(|&data| op.blocks[data] > 0) {
-            let bytes = u32::from(op.blocks[data]) * BLOCK_BYTES;
+            let rest = self.rest(op.stripe, data, op.blocks[data]);
+            let bytes = u32::from(op.blocks[data] + rest) * BLOCK_BYTES;
             let column = base.column(op.stripe, data);
             let mut used = [usize::MAX; 3];
             used[0] = usize::from(base.places.place(op.stripe, column).drive);
@@ -73,7 +88,7 @@ impl Fusion {
     /// Chunks of a stripe that lie elsewhere, and come home now.
     pub(crate) fn take_redirected(&mut self, stripe: u32) -> u32 {
         let state = std::mem::take(&mut self.state[stripe as usize]);
-        state & !REPLICATED
+        state & ((1 << REPLICATED) - 1)
     }
 
     /// An operation has ended: its stripe has replicas now, or none any more.
@@ -85,10 +100,12 @@ impl Fusion {
                 base.counters.converted += 1;
             }
             (_, Way::Replicate) => {
-                if *state & REPLICATED == 0 {
+                if *state >> REPLICATED == 0 {
                     self.queue.push_back(op.stripe);
                 }
-                *state |= REPLICATED;
+                for (data, _) in op.blocks.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
+                    *state |= 1 << (REPLICATED as usize + data);
+                }
             }
             _ => *state = 0,
         }

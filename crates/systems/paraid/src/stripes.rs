@@ -3,7 +3,7 @@
 use crate::base::{Base, Event};
 use crate::config::{ArrayConfig, BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
 use crate::exchange::Exchanges;
-use crate::fusion::{Fusion, REPLICATED};
+use crate::fusion::Fusion;
 use crate::stripe::{NONE, Part, StripeOp, Way, Work};
 use flashyard_kernel::Slab;
 use flashyard_units::{SimSpan, SimTime};
@@ -118,10 +118,10 @@ impl Stripes {
             self.exchange_with(base, now, number);
         }
         let (way, has_partner) = (self.ops[number as usize].way, self.has_partner(number));
-        if !has_partner && matches!(way, Way::Full | Way::NoParity | Way::Replicate) {
+        let commands = self.reads(base, number).count() + usize::from(has_partner);
+        if commands == 0 && matches!(way, Way::Full | Way::NoParity | Way::Replicate) {
             return self.combine(base, now, number);
         }
-        let commands = self.reads(base, number).count() + usize::from(has_partner);
         let at = self.software(base, now, number, commands, SimSpan::ZERO);
         base.at(at, Event::Begun(number));
     }
@@ -163,7 +163,14 @@ impl Stripes {
         let (start, width) = (op.stripe as usize % base.config.width, base.config.width);
         let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
         let parity_span = if self.knows_parity(op.stripe) { 0 } else { span };
+        let mut rests = [0; WIDTH_MAX];
+        if let (Some(fusion), Way::Replicate) = (&self.fusion, op.way) {
+            for (data, rest) in rests.iter_mut().enumerate().take(data) {
+                *rest = fusion.rest(op.stripe, data, op.blocks[data]);
+            }
+        }
         let blocks = move |column: usize| match (op.way, column < parities) {
+            (Way::Replicate, false) => rests[column - parities],
             (Way::Modify, true) => parity_span,
             (Way::Modify, false) => op.blocks[column - parities],
             (Way::Reconstruct, false) => span.saturating_sub(op.blocks[column - parities]),
@@ -275,7 +282,7 @@ impl Stripes {
         let Some(fusion) = &mut self.fusion else { return };
         while !fusion.is_converting && fusion.queue.len() > base.config.fusion.replicated as usize {
             let Some(stripe) = fusion.queue.pop_front() else { return };
-            if fusion.state[stripe as usize] & REPLICATED == 0 {
+            if !fusion.is_replicated(stripe) {
                 continue;
             }
             if self.active[stripe as usize] != NONE {
