@@ -12,6 +12,7 @@ from ._calls import (
     ScenarioLike,
     Workload,
     age,
+    fit,
     read_trace,
     reproduce,
     run,
@@ -24,7 +25,7 @@ from ._calls import (
 )
 from ._errors import FlashyardError, ScenarioError
 from ._progress import Progress
-from ._results import Life, Report, Study
+from ._results import Fit, Life, Report, Study
 from ._sweep import Sweep, sweep
 from ._table import ArrowTable, Table, Tables
 
@@ -32,6 +33,7 @@ __version__: str = _native.VERSION
 
 __all__ = [
     "ArrowTable",
+    "Fit",
     "FlashyardError",
     "Life",
     "Progress",
@@ -45,6 +47,7 @@ __all__ = [
     "Tables",
     "Workload",
     "age",
+    "fit",
     "read_trace",
     "reproduce",
     "run",

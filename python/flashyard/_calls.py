@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypedDict
 from . import _native
 from ._errors import ScenarioError
 from ._progress import Progress, chosen
-from ._results import Life, Report, Study
+from ._results import Fit, Life, Report, Study
 from ._table import ArrowTable, Table
 
 #: A file, the name of a carried scenario, the text of one (anything with a line break), or a mapping of its sections.
@@ -208,6 +208,42 @@ def age(
     tell, end = chosen(progress)
     try:
         return Life(_native.age(_asked(scenario, set, seed=seed), drive_writes, fast_forward, adaptive, tell))
+    finally:
+        end()
+
+
+def fit(
+    *results: str | os.PathLike[str],
+    capacity: str,
+    figures: Mapping[str, str] | None = None,
+    known: Mapping[str, Any] | None = None,
+    host: str = "linux",
+    threads: int | None = None,
+    progress: bool | Progress = True,
+) -> Fit:
+    """Makes the profile of a drive from what was measured of it, as ``flashyard fit`` does.
+
+    Args:
+        results: files of ``fio --output-format=json`` with the loads that ``flashyard fit --jobs`` prints.
+        capacity: of the drive, such as ``"1.92 TB"``.
+        figures: what a data sheet or a review states: ``read-alone``, ``read-many``, ``read-sequential``, ``write-alone``, ``write-many`` or
+            ``write-sequential`` with a value, such as ``{"write-many": "62.5 k/s"}``.
+        known: other keys of ``[drive]`` that are known and not moved, such as ``{"channels": 8}``.
+        host: profile of the host that measured.
+        threads: runs at once; all cores without it.
+        progress: as of :func:`run`.
+
+    Raises:
+        ValueError: a file that is no result of fio, a figure that cannot be read, or none at all.
+        FileNotFoundError: there is no such file.
+        ScenarioError: known keys that make no drive.
+        KeyboardInterrupt: Ctrl-C.
+    """
+    tell, end = chosen(progress)
+    stated = [f"{load}={value}" for load, value in (figures or {}).items()]
+    keys = [("capacity", capacity), *((key, _value(value)) for key, value in (known or {}).items())]
+    try:
+        return Fit(*_native.fit([Path(one) for one in results], stated, keys, host, threads, tell))
     finally:
         end()
 

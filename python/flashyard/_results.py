@@ -143,3 +143,37 @@ class Life:
 
     def __str__(self) -> str:
         return str(self._native.text())
+
+
+class Fit:
+    """The profile of a drive that was measured."""
+
+    def __init__(self, text: str, settings: list[tuple[str, str]]) -> None:
+        self._content: dict[str, Any] = json.loads(text)
+        self._settings = settings
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        """Loads with their unit, bytes of a request, depth, and the values that were measured and fitted."""
+        figures: list[dict[str, Any]] = self._content["figures"]
+        return figures
+
+    @property
+    def parameters(self) -> list[dict[str, Any]]:
+        """Keys with their values, the load that each was fitted to, and the verdict of the figures: determined, open, or like another."""
+        parameters: list[dict[str, Any]] = self._content["parameters"]
+        return parameters
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Keys of drive and host for ``run(..., set=fit.settings)``; those that the figures leave open keep their defaults."""
+        return dict(self._settings)
+
+    @property
+    def worst(self) -> float:
+        """The largest miss of all figures, as a share: 0.1 is ten percent."""
+        return max((abs(one["fitted"] / one["measured"] - 1.0) for one in self.figures), default=0.0)
+
+    def __str__(self) -> str:
+        rows = (f"{one['load']}: {one['measured']:g} measured, {one['fitted']:g} fitted, {one['unit']}" for one in self.figures)
+        return "\n".join(rows)

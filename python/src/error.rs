@@ -11,7 +11,7 @@ import_exception!(flashyard._errors, FlashyardError);
 import_exception!(flashyard._errors, ScenarioMistake);
 
 /// An error with its causes. A cause that the text before it tells already is not told again.
-fn told(error: &dyn Error) -> String {
+pub(crate) fn told(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "the public face is documented in Python")]
 
 mod error;
+mod fit;
 mod life;
 mod run;
 mod study;
@@ -72,6 +73,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run::run, module)?)?;
     module.add_function(wrap_pyfunction!(study::reproduce, module)?)?;
     module.add_function(wrap_pyfunction!(life::age, module)?)?;
+    module.add_function(wrap_pyfunction!(fit::fit, module)?)?;
     module.add_function(wrap_pyfunction!(traces::trace_info, module)?)?;
     module.add_function(wrap_pyfunction!(traces::read_trace, module)?)?;
     module.add_class::<run::Report>()?;

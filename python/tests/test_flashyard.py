@@ -254,3 +254,23 @@ def test_the_package_knows_its_carried_scenarios() -> None:
     assert flashyard.schema()["type"] == "object"
     with pytest.raises(KeyError, match="there are"):
         flashyard.scenario_text("xbo")
+
+
+def test_a_data_sheet_becomes_a_profile_that_runs() -> None:
+    figures = {"read-alone": "115 us", "read-sequential": "3.2 GB/s", "write-alone": "20 us"}
+    found = flashyard.fit(capacity="4 TB", figures=figures, progress=False)
+    assert found.worst < 0.1, str(found)
+    assert [one["measured"] for one in found.figures] == [115.0, 3.2e9, 20.0]
+    assert {one["key"] for one in found.parameters} == {"drive.read_time", "drive.read_rate", "host.submit_latency"}
+    settings = {**found.settings, "workload.depth": 1, "workload.read_share": 1.0, "jbof.drives": 1, "jbof.busy_drives": 1}
+    report = flashyard.run("demo", set={**settings, "designs": ["conv"]}, progress=False)
+    assert report.designs
+
+
+def test_a_fit_says_which_figure_is_wrong() -> None:
+    with pytest.raises(ValueError, match="the unit is missing"):
+        flashyard.fit(capacity="4 TB", figures={"read-alone": "115"}, progress=False)
+    with pytest.raises(FileNotFoundError, match=r"not-there\.json"):
+        flashyard.fit("not-there.json", capacity="4 TB", progress=False)
+    with pytest.raises(ValueError, match="no figure to fit"):
+        flashyard.fit(capacity="4 TB", progress=False)

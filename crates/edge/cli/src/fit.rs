@@ -1,4 +1,4 @@
-//! `flashyard fit`: the profile of a drive from what fio measured on a real one.
+//! `flashyard fit`: the profile of a drive from what fio measured on a real one, or a data sheet states of it.
 
 use crate::new_drive::write_profile;
 use crate::parallel::{Terminal, threads};
@@ -6,8 +6,7 @@ use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use flashyard_report::rows_table;
-use flashyard_workbench::{Figure, FigureKind, Fit, FitRequest, Fitted, Verdict, carried, fit, measured, read_text};
-use serde_json::{Value, json};
+use flashyard_workbench::{FigureKind, Fit, FitRequest, Fitted, Verdict, carried, fit, gather};
 use std::path::PathBuf;
 
 /// Results of fio for six loads, and a profile of a drive that has them
@@ -18,8 +17,11 @@ pub(crate) struct FitOptions {
     #[arg(required_unless_present = "jobs")]
     name: Option<String>,
     /// Results of fio --output-format=json
-    #[arg(required_unless_present = "jobs")]
+    #[arg(required_unless_present_any = ["jobs", "figure"])]
     results: Vec<PathBuf>,
+    /// A figure that a data sheet or a review states, for example --figure write-many="62.5 k/s"; loads are the jobs that --jobs prints
+    #[arg(long, value_name = "LOAD=VALUE")]
+    figure: Vec<String>,
     /// Capacity of the drive, for example "1.92 TB"
     #[arg(long, value_name = "SIZE", required_unless_present = "jobs")]
     capacity: Option<String>,
@@ -50,7 +52,9 @@ const AFTER: &str = "\
 Measure the drive, which loses all that is on it, then fit it:
   flashyard fit --jobs > six.fio
   fio six.fio --filename=/dev/nvme1n1 --output-format=json --output=six.json
-  flashyard fit my-drive six.json --capacity \"1.92 TB\"";
+  flashyard fit my-drive six.json --capacity \"1.92 TB\"
+Or fit what a data sheet states:
+  flashyard fit my-drive --capacity \"4 TB\" --figure read-alone=\"115 us\" --figure write-many=\"62.5 k/s\"";
 
 /// The job file of the six loads, among those that the program carries.
 const JOBS: &str = "six.fio";
@@ -71,7 +75,7 @@ pub(crate) fn run(options: &FitOptions) -> Result<Outcome> {
     let request = FitRequest {
         known: known(capacity, &options.set)?,
         host: options.host.clone(),
-        figures: figures(&options.results)?,
+        figures: gather(&options.results, &options.figure)?,
         seed: 1,
     };
     parallel::catch_interrupt()?;
@@ -80,7 +84,7 @@ pub(crate) fn run(options: &FitOptions) -> Result<Outcome> {
     let keys = found.drive_keys(&request.known);
     let path = write_profile(name, &keys, &options.directory, options.force)?;
     if options.json {
-        output::json(&as_json(&found));
+        output::json(&found.json());
     } else {
         tell(&found);
         output::line(&format!("wrote {path}"));
@@ -103,29 +107,9 @@ fn known(capacity: &str, set: &[String]) -> Result<Vec<(String, String)>> {
     Ok(known)
 }
 
-/// Figures of all files, each load once.
-fn figures(files: &[PathBuf]) -> Result<Vec<Figure>> {
-    let mut figures: Vec<Figure> = Vec::new();
-    for file in files {
-        let text = read_text(file).with_context(|| format!("{}: cannot be read", file.display()))?;
-        for figure in measured(&text).with_context(|| file.display().to_string())? {
-            match figures.iter_mut().find(|other| other.kind == figure.kind) {
-                // The deepest of several says most about what limits the drive.
-                Some(other) if figure.depth > other.depth => *other = figure,
-                Some(other) if figure.depth < other.depth => {}
-                Some(_) => bail!("{}: {} are there already, at depth {}", file.display(), figure.kind, figure.depth),
-                None => figures.push(figure),
-            }
-        }
-    }
-    figures.sort_by_key(|figure| figure.kind);
-    Ok(figures)
-}
-
 /// Keys of the host that were fitted, as options.
 fn host_settings(found: &Fit, host: &str) -> String {
-    let of_host = found.parameters.iter().filter(|one| one.key.starts_with("host.") && one.verdict != Verdict::Free);
-    let keys: String = of_host.map(|one| format!(" --set '{}={}'", one.key, one.value.trim_matches('"'))).collect();
+    let keys: String = found.host_keys().iter().map(|(key, value)| format!(" --set '{key}={value}'")).collect();
     format!(" --set host.profile={host}{keys}")
 }
 
@@ -170,51 +154,5 @@ fn tell(found: &Fit) {
         output::line(&format!(
             "a figure is {worst:.0} % off: no value of these keys meets it. Give what you know of the drive, for example --set channels=8 --set dies_per_channel=8, or --set class=qlc"
         ));
-    }
-}
-
-fn as_json(found: &Fit) -> Value {
-    let figure = |met: &flashyard_workbench::Met| {
-        let (name, unit) = met.figure.kind.in_words();
-        json!({
-            "load": name, "unit": unit, "block_bytes": met.figure.block_bytes, "depth": met.figure.depth,
-            "measured": met.figure.value, "fitted": met.simulated,
-        })
-    };
-    let parameter = |one: &Fitted| {
-        let (verdict, like) = match one.verdict {
-            Verdict::Determined => ("determined", None),
-            Verdict::Free => ("open", None),
-            Verdict::Like(other) => ("like", Some(other)),
-        };
-        json!({ "key": one.key, "value": one.value.trim_matches('"'), "load": one.figure.in_words().0, "verdict": verdict, "like": like })
-    };
-    json!({
-        "figures": found.figures.iter().map(figure).collect::<Vec<_>>(),
-        "parameters": found.parameters.iter().map(parameter).collect::<Vec<_>>(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_two_results_of_a_load_the_deeper_one_counts_and_the_same_depth_twice_is_refused() {
-        let directory = tempfile::tempdir().expect("there is room");
-        let file = |name: &str, depth: u32, iops: f64| {
-            let read = json!({ "iops": iops, "bw_bytes": iops * 4096.0, "lat_ns": { "mean": 1e5 } });
-            let options = json!({ "rw": "randread", "bs": "4k", "iodepth": depth.to_string() });
-            let result = json!({ "jobs": [{ "jobname": name, "groupid": 0, "job options": options, "read": read }] });
-            let path = directory.path().join(name);
-            std::fs::write(&path, result.to_string()).expect("it can be written");
-            path
-        };
-        let (shallow, deep) = (file("shallow", 8, 1e5), file("deep", 64, 2e5));
-        let found = figures(&[shallow.clone(), deep.clone()]).expect("both are results");
-        assert_eq!(found.iter().map(|figure| (figure.depth, figure.value)).collect::<Vec<_>>(), [(64, 2e5)]);
-        assert_eq!(figures(&[deep.clone(), shallow]).expect("both are results"), found);
-        let twice = figures(&[deep.clone(), deep]).expect_err("it is there already");
-        assert!(twice.to_string().contains("there already, at depth 64"), "{twice}");
     }
 }

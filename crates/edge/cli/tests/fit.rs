@@ -100,6 +100,20 @@ fn a_drive_that_was_measured_with_fio_has_its_profile_again() {
 }
 
 #[test]
+fn a_drive_of_a_data_sheet_has_the_figures_that_it_states() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let figures =
+        ["--figure", "read-alone=115 us", "--figure", "read-sequential=3.2 GB/s", "--figure", "write-alone=20 us"];
+    let fit = flashyard(directory.path(), &[&["fit", "stated", "--capacity", "4 TB", "--json"], &figures[..]].concat());
+    assert!(fit.status.success(), "{}", String::from_utf8_lossy(&fit.stderr));
+    let found: Value = serde_json::from_slice(&fit.stdout).expect("it is JSON");
+    let measured: Vec<f64> =
+        found["figures"].as_array().into_iter().flatten().filter_map(|one| one["measured"].as_f64()).collect();
+    assert_eq!(measured, [115.0, 3.2e9, 20.0]);
+    assert!(directory.path().join("profiles/drives/stated.toml").is_file());
+}
+
+#[test]
 fn results_that_are_none_and_missing_options_are_told() {
     let directory = tempfile::tempdir().expect("there is room");
     std::fs::write(directory.path().join("noise.json"), "{\"jobs\": []}").expect("it can be written");
@@ -112,6 +126,12 @@ fn results_that_are_none_and_missing_options_are_told() {
     refused(&["fit", "mine", "noise.json", "--capacity", "1 TB"], "noise.json: this is no result of fio");
     refused(&["fit", "mine", "not-there.json", "--capacity", "1 TB"], "not-there.json: cannot be read");
     refused(&["fit", "mine", "noise.json"], "--capacity");
+    refused(&["fit", "mine", "--capacity", "1 TB", "--figure", "read-alone=115"], "the unit is missing");
+    let twice = ["--figure", "read-alone=115 us", "--figure", "read-alone=92 us"];
+    refused(
+        &[&["fit", "mine", "--capacity", "1 TB"], &twice[..]].concat(),
+        "random reads, one at a time are there already",
+    );
     let jobs = flashyard(directory.path(), &["fit", "--jobs"]);
     assert!(jobs.status.success() && String::from_utf8_lossy(&jobs.stdout).contains("[write-many]"));
 }

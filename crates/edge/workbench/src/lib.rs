@@ -29,7 +29,10 @@ mod traces;
 
 pub use error::WorkbenchError;
 pub use files::{DiskFiles, read_text, write_aged};
-pub use fit::{Figure, FigureKind, Fit, FitRequest, Fitted, MeasuredError, Met, Parameter, Verdict, fit, measured};
+pub use fit::{
+    Figure, FigureKind, FiguresError, Fit, FitRequest, Fitted, MeasuredError, Met, Parameter, StatedError, Verdict,
+    fit, gather, measured, stated,
+};
 pub use kept::{Kept, of_program};
 pub use out::{Origin, refuse_run_directory, report_json, write_file, write_life, write_run, write_study};
 pub use parallel::{Panicked, Watch, run_all, run_each};

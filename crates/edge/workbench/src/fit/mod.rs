@@ -1,4 +1,4 @@
-//! A drive's profile from what fio measured on a real one.
+//! A drive's profile from what fio measured on a real one, or a data sheet states of it.
 //!
 //! 1. Each figure of fio has one parameter of the drive that moves it most ([`PARAMETERS`]).
 //! 2. All figures are simulated, and each parameter is moved by what its figure misses, until every figure is met within
@@ -8,19 +8,24 @@
 //!
 //! Six means and rates do not show everything: tails, planes, caches of single-level cells and the map's memory stay as they are by default.
 
+mod gather;
 mod measured;
 mod parameters;
 mod simulate;
+mod stated;
 
+pub use gather::{FiguresError, gather};
 pub use measured::{Figure, FigureKind, MeasuredError, measured};
 pub use parameters::Parameter;
 
 use crate::WorkbenchError;
 use crate::parallel::Watch;
 use parameters::{PARAMETERS, Values};
+use serde_json::{Value, json};
 use simulate::Simulator;
 
 pub use simulate::FitRequest;
+pub use stated::{StatedError, stated};
 
 /// A figure is met when it is as near as this. \[A\] a fifth of what is asked of a fit
 const CLOSE: f64 = 0.02;
@@ -92,9 +97,43 @@ impl Fit {
         known.iter().cloned().chain(fitted).collect()
     }
 
+    /// The keys of the host that were fitted, and on which a figure depends, with their values.
+    pub fn host_keys(&self) -> Vec<(String, String)> {
+        let fitted = self.parameters.iter().filter(|one| one.key.starts_with("host.") && one.verdict != Verdict::Free);
+        fitted.map(|one| (one.key.to_owned(), one.value.trim_matches('"').to_owned())).collect()
+    }
+
     /// The largest miss of all figures, as a share.
     pub fn worst(&self) -> f64 {
         self.figures.iter().map(|met| met.error().abs()).fold(0.0, f64::max)
+    }
+}
+
+impl Fit {
+    /// Figures, measured and fitted, and parameters with verdicts, for programs.
+    pub fn json(&self) -> Value {
+        let figure = |met: &Met| {
+            let (name, unit) = met.figure.kind.in_words();
+            json!({
+                "load": name, "unit": unit, "block_bytes": met.figure.block_bytes, "depth": met.figure.depth,
+                "measured": met.figure.value, "fitted": met.simulated,
+            })
+        };
+        let parameter = |one: &Fitted| {
+            let (verdict, like) = match one.verdict {
+                Verdict::Determined => ("determined", None),
+                Verdict::Free => ("open", None),
+                Verdict::Like(other) => ("like", Some(other)),
+            };
+            json!({
+                "key": one.key, "value": one.value.trim_matches('"'), "load": one.figure.in_words().0, "verdict": verdict,
+                "like": like,
+            })
+        };
+        json!({
+            "figures": self.figures.iter().map(figure).collect::<Vec<_>>(),
+            "parameters": self.parameters.iter().map(parameter).collect::<Vec<_>>(),
+        })
     }
 }
 
@@ -278,6 +317,6 @@ mod tests {
         let refused =
             fit(&FitRequest { known, ..request(figures) }, None, &Unwatched).expect_err("there is no such key");
         assert!(refused.to_string().contains("capacitty"), "{refused}");
-        assert!(Loaded::of(&serde_json::Value::Null).is_none());
+        assert!(Loaded::of(&Value::Null).is_none());
     }
 }
