@@ -36,7 +36,7 @@ impl AnnotationRules {
 
     /// Whether the data of function `number` is bufferable: the first functions of a mixed order of 64.
     #[inline]
-    fn covers(&self, number: u16) -> bool {
+    pub fn covers(&self, number: u16) -> bool {
         let place = u32::from(number) * MIX % 64;
         self.bufferable.is_some_and(|share| f64::from(place) < share * 64.0)
     }

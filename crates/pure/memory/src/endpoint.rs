@@ -29,6 +29,8 @@ pub struct EndpointConfig {
     pub policy: PolicyKind,
     /// Whether loads that nothing is said of bring their page into the internal DRAM; it buffers stores alone otherwise.
     pub caches_loads: bool,
+    /// Whether a load whose page is not kept reads its line alone from the medium, and not the page.
+    pub reads_lines: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
     pub reads_annotations: bool,
     /// One in so many pages is kept for data that is not announced as worth keeping, where annotations are read.
@@ -197,6 +199,11 @@ impl Endpoint {
         self.medium.pages()
     }
 
+    /// Whether internal DRAM keeps pages that were loaded, by functions that are annotated as bufferable or not.
+    pub fn keeps_loads(&self, bufferable: bool) -> bool {
+        self.config.caches_loads || self.config.reads_annotations && bufferable
+    }
+
     /// Puts a page into the internal DRAM without time, as an earlier run would have left it.
     /// `changed` says whether it differs from the medium.
     pub fn warm(&mut self, address: u64, changed: bool) {
@@ -360,10 +367,15 @@ impl Endpoint {
         if let Some(served) = self.borrowed(at, page, access) {
             return served;
         }
-        let arrives = self.medium.read(at, page);
-        let mut done = arrives;
         let bypasses = self.config.reads_annotations && annotation.buffering == Buffering::NotBufferable;
-        if bufferable || self.config.caches_loads && !bypasses {
+        let is_kept = bufferable || self.config.caches_loads && !bypasses;
+        let arrives = if is_kept || !self.config.reads_lines {
+            self.medium.read(at, page)
+        } else {
+            self.medium.read_line(at, page, (access.address % PAGE_BYTES) as u32)
+        };
+        let mut done = arrives;
+        if is_kept {
             let part = if bufferable { Part::Kept } else { Part::Passing };
             let (_, accepted) = self.insert(at, page, part, arrives);
             done = done.max(accepted);

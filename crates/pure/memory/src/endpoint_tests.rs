@@ -23,6 +23,7 @@ fn config(reads_annotations: bool) -> EndpointConfig {
         cache_pages: 32,
         policy: PolicyKind::Lru,
         caches_loads: true,
+        reads_lines: false,
         reads_annotations,
         unannounced_part: 4,
         prefetch_pages: 2,
@@ -144,6 +145,20 @@ fn loads_pass_internal_dram_that_does_not_cache_them() {
         let served = endpoint.serve(AT(at), &access(Transaction::Load, page, annotation));
         assert_eq!(served.from_medium, !hit, "at {at}");
     }
+}
+
+#[test]
+fn a_load_that_is_not_kept_takes_its_line_alone_where_the_device_reads_lines() {
+    // Two lines of a page on different cells: each is read for itself, or both wait for the page.
+    let second = |reads_lines| {
+        let config = EndpointConfig { caches_loads: false, reads_lines, ..config(false) };
+        let mut endpoint = Endpoint::new(config).expect("it is possible");
+        let load = |offset| MemoryAccess::lines(Transaction::Load, 7 * PAGE_BYTES + offset, 1);
+        assert_eq!(endpoint.serve(AT(0), &load(0)), Served { at: AT(3010), from_medium: true });
+        endpoint.serve(AT(0), &load(1024 - 256))
+    };
+    assert_eq!(second(true), Served { at: AT(3010), from_medium: true });
+    assert_eq!(second(false), Served { at: AT(6010), from_medium: true });
 }
 
 #[test]

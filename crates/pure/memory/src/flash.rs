@@ -7,6 +7,7 @@
 //! command takes the die. Source: \[X\] ONFI, Change Read Column: any bytes of the page register are sent out by their column.
 
 use crate::error::MemoryError;
+use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Priority};
 use flashyard_ftl::{DieRow, Ftl, FtlConfig, Stream, Want};
 use flashyard_units::{ByteRate, SimSpan, SimTime};
@@ -193,6 +194,16 @@ impl Flash {
     /// Reads a logical page; returns when its data is in the controller. A page that waits for its program comes from the
     /// buffer.
     pub fn read(&mut self, now: SimTime, page: u32) -> SimTime {
+        self.sense(now, page, None)
+    }
+
+    /// Reads a line of a logical page, as [`Flash::read`] does a page: the page is sensed, and the line alone sent.
+    pub fn read_line(&mut self, now: SimTime, page: u32) -> SimTime {
+        self.sense(now, page, Some(CACHE_LINE_BYTES as u32))
+    }
+
+    /// Senses a page, and sends so many bytes of it or all.
+    fn sense(&mut self, now: SimTime, page: u32, bytes: Option<u32>) -> SimTime {
         self.advance(now);
         self.counters.reads += 1;
         let slot = self.ftl.lookup(page);
@@ -200,6 +211,7 @@ impl Flash {
             return now;
         }
         let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, 0);
+        let command = FlashCommand { bus_bytes: bytes.unwrap_or(command.bus_bytes), ..command };
         let bare = self.config.read + self.config.channel_rate.span_of(command.bus_bytes.into());
         let done = self.carry_out(now, &command);
         let waited = SimSpan::from_ps(done.since(now).as_ps().saturating_sub(bare.as_ps()));
@@ -413,6 +425,16 @@ mod tests {
         assert_eq!(flash.read(AT(10), 0), AT(10 + 3 + 1));
         assert_eq!(flash.read(AT(10), 0), AT(10 + 2 * (3 + 1)), "the die is busy until its page is sent");
         assert_eq!(flash.counters().waited, SimSpan::from_us(4));
+    }
+
+    #[test]
+    fn each_line_is_sensed_for_itself() {
+        let mut flash = Flash::new(config()).expect("it is possible");
+        // 64 bytes at 4096 MB/s.
+        let line = SimSpan::from_ps(15_625);
+        assert_eq!(flash.read_line(AT(10), 0), AT(10 + 3) + line);
+        assert_eq!(flash.read_line(AT(10), 0), AT(10 + 3) + line + SimSpan::from_us(3) + line, "after the one before");
+        assert_eq!(flash.counters().from_register, 0);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::MemoryError;
 use crate::flash::{Flash, FlashConfig, Written};
-use flashyard_cxl::DevLoad;
+use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad};
 use flashyard_units::{SimSpan, SimTime};
 
 /// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read. \[X\] 256 bytes are
@@ -132,6 +132,15 @@ impl Medium {
         match self {
             Self::Flash(flash) => flash.read(now, page),
             Self::InPlace { units, read, .. } => occupy(units, page, now, *read),
+        }
+    }
+
+    /// Reads the line at `offset` of a page; returns when it is in the controller. Flash senses the page each time and sends the line
+    /// alone; the register of a die serves no second line.
+    pub fn read_line(&mut self, now: SimTime, page: u32, offset: u32) -> SimTime {
+        match self {
+            Self::Flash(flash) => flash.read_line(now, page),
+            Self::InPlace { .. } => self.read_part(now, page, offset, CACHE_LINE_BYTES as u32),
         }
     }
 

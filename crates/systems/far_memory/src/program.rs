@@ -4,9 +4,9 @@ use crate::trace::{Trace, TraceSource};
 use flashyard_describe::ScenarioError;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    Access, Accesses, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint, Graph, GraphRegions,
-    Journal, JournalConfig, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat, ShortestPaths, Stream,
-    StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
+    Access, Accesses, AnnotationRules, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint, Graph,
+    GraphRegions, Journal, JournalConfig, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat,
+    ShortestPaths, Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
 };
 
 /// A program.
@@ -240,8 +240,15 @@ impl Program {
         })
     }
 
-    /// Fills the internal DRAM of a device with what a long run before would have left there: everything where it fits.
-    pub(crate) fn warm(&self, endpoint: &mut Endpoint, cores: u32, seed: u64) -> Result<(), MemoryError> {
+    /// Fills the internal DRAM of a device with what a long run before would have left there: everything where it fits. A device that does not
+    /// cache loads without annotations has what stores changed, and data of functions that `rules` annotate.
+    pub(crate) fn warm(
+        &self,
+        endpoint: &mut Endpoint,
+        rules: &AnnotationRules,
+        cores: u32,
+        seed: u64,
+    ) -> Result<(), MemoryError> {
         let room = u64::from(endpoint.cache_pages());
         let mut rng = Rng::named(seed, "warm");
         match *self {
@@ -253,12 +260,16 @@ impl Program {
                 let draws = if pages <= room { pages } else { 2 * room };
                 for number in 0..draws {
                     let address = if pages <= room { number * PAGE_BYTES } else { mix.draw_held() };
-                    endpoint.warm(address, rng.unit() < changed);
+                    let is_changed = rng.unit() < changed;
+                    if is_changed || endpoint.keeps_loads(rules.covers(mix.function_at(address))) {
+                        endpoint.warm(address, is_changed);
+                    }
                 }
             }
             Self::ApexMap { words, alpha, run, gap } => {
                 let mut map = ApexMap::new(words, alpha, run, gap, Rng::named(seed, "held"))?;
-                for _ in 0..2 * room {
+                let draws = if endpoint.keeps_loads(rules.covers(0)) { 2 * room } else { 0 };
+                for _ in 0..draws {
                     let access = map.next_access().unwrap_or_default();
                     endpoint.warm(access.address, false);
                 }
@@ -272,8 +283,10 @@ impl Program {
                 for back in (1..=held).rev() {
                     for core in 0..cores {
                         for vector in 0..3 {
-                            let end = vector * bytes + (core + 1) * part;
-                            endpoint.warm(end - back * PAGE_BYTES, vector == 2);
+                            let (end, is_changed) = (vector * bytes + (core + 1) * part, vector == 2);
+                            if is_changed || endpoint.keeps_loads(rules.covers(0)) {
+                                endpoint.warm(end - back * PAGE_BYTES, is_changed);
+                            }
                         }
                     }
                 }

@@ -251,7 +251,7 @@ pub(crate) fn run_prepared(
     let touched = job.touched(prepared);
     let mut backing = Backing::new(job.design, job.parts, predictor, &touched, job.seed).map_err(of_world)?;
     if let (Some(endpoint), Some(program)) = (backing.endpoint_mut(), job.programs.first()) {
-        program.warm(endpoint, cores, job.seed).map_err(of_world)?;
+        program.warm(endpoint, &job.annotations, cores, job.seed).map_err(of_world)?;
     }
     let mut machine = Machine::new(config, backing).map_err(of_world)?;
     let (mut figures, mut series) = (Vec::new(), Series::default());

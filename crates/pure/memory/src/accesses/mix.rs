@@ -160,6 +160,12 @@ impl Mix {
         }
     }
 
+    /// The function whose data an address of the footprint is; the first one of lines before it.
+    pub fn function_at(&self, address: u64) -> u16 {
+        let line = address.saturating_sub(self.footprint_begins()) / CACHE_LINE_BYTES;
+        (line / self.part_lines).min(FUNCTIONS as u64 - 1) as u16
+    }
+
     #[inline]
     fn draw_function(&mut self) -> usize {
         let drawn = self.rng.next_u64() >> 32;

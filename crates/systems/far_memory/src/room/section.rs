@@ -177,6 +177,9 @@ struct EndpointSection {
     policy: Choice<Eviction>,
     /// Whether loads that nothing is said of bring their page into it.
     caches_loads: bool,
+    /// Whether a load whose page is not kept there reads its line alone from the medium.
+    #[serde(default)]
+    reads_lines: bool,
     /// One in so many pages is kept for data without annotation, where annotations are read.
     #[schemars(range(min = 2, max = 16))]
     unannounced_part: u32,
@@ -483,6 +486,7 @@ impl MemorySection {
                 cache_pages: (endpoint.cache.0.get() / PAGE_BYTES) as u32,
                 policy: endpoint.policy.0.0,
                 caches_loads: endpoint.caches_loads,
+                reads_lines: endpoint.reads_lines,
                 reads_annotations: false,
                 unannounced_part: endpoint.unannounced_part,
                 prefetch_pages: endpoint.prefetch_pages,

@@ -47,8 +47,8 @@ fn on(design: Design) -> impl Fn(&'static str) -> CxlRun {
     move |program| of(program, design)
 }
 
-fn unbuffered(design: Design) -> impl Fn(&'static str) -> CxlRun {
-    move |program| of(program, design).unbuffered()
+fn cached(design: Design) -> impl Fn(&'static str) -> CxlRun {
+    move |program| of(program, design).cached()
 }
 
 /// CXL-SSD with so many percent of functions and requests annotated.
@@ -81,7 +81,7 @@ fn of_pair(id: &str, first: CxlRun, second: CxlRun, figure: fn(&CxlRecord, &CxlR
 /// All numbers of the study; `memory` is the section of its scenario.
 pub(super) fn numbers(memory: &MemorySection) -> Vec<CxlNumber> {
     let mut numbers = of_programs();
-    numbers.extend(of_data());
+    numbers.extend(of_all_data());
     numbers.extend(of_annotations());
     numbers.extend(of_prototype());
     numbers.extend(of_stream());
@@ -106,9 +106,9 @@ fn of_programs() -> Vec<CxlNumber> {
     );
     vec![
         mean_of("cxl-over-pcie", &all, on(PcieSsd), on(CxlSsd), times),
-        mean_of("cxl-over-pcie-unbuffered", &all, unbuffered(PcieSsd), unbuffered(CxlSsd), times),
+        mean_of("cxl-over-pcie-cached", &all, cached(PcieSsd), cached(CxlSsd), times),
         mean_of("assd-over-cxl", &all, on(CxlSsd), on(CxlAssd), times),
-        mean_of("assd-over-cxl-unbuffered", &all, unbuffered(CxlSsd), unbuffered(CxlAssd), times),
+        mean_of("assd-over-cxl-cached", &all, cached(CxlSsd), cached(CxlAssd), times),
         mean_of("pcie-over-dram", &all, on(PcieSsd), on(Dram), times),
         mean_of("accesses", &all, on(CxlSsd), on(PcieSsd), more_requests),
         mean_of("accesses-low", &LOW, on(CxlSsd), on(PcieSsd), more_requests),
@@ -123,34 +123,34 @@ fn of_programs() -> Vec<CxlNumber> {
     ]
 }
 
-/// The reading in which the footprint alone lies on the device.
-fn of_data() -> Vec<CxlNumber> {
+/// The reading in which all data of a program lies on the device.
+fn of_all_data() -> Vec<CxlNumber> {
     let all = all();
-    let data = |design: Design| move |program| of(program, design).with_data_alone();
-    let quarter = |program| of(program, CxlAssd).annotated(25, 25).with_data_alone();
+    let data = |design: Design| move |program| of(program, design).with_all_data();
+    let quarter = |program| of(program, CxlAssd).annotated(25, 25).with_all_data();
     let longer = |first: &CxlRecord, second: &CxlRecord| percent_above(first.seconds(), second.seconds());
     vec![
-        mean_of("cxl-over-pcie-data", &all, data(PcieSsd), data(CxlSsd), times),
-        mean_of("assd-over-cxl-data", &all, data(CxlSsd), data(CxlAssd), times),
-        mean_of("pcie-over-dram-data", &all, data(PcieSsd), data(Dram), times),
-        mean_of("accesses-data", &all, data(CxlSsd), data(PcieSsd), more_requests),
-        mean_of("accesses-low-data", &LOW, data(CxlSsd), data(PcieSsd), more_requests),
-        mean_of("cxl-over-pcie-low-data", &LOW, data(PcieSsd), data(CxlSsd), times),
-        mean_of("accesses-high-data", &HIGH, data(CxlSsd), data(PcieSsd), more_requests),
-        mean_of("cxl-over-pcie-high-data", &HIGH, data(PcieSsd), data(CxlSsd), times),
-        mean_of("quarter-annotated-data", &all, quarter, data(CxlSsd), longer),
+        mean_of("cxl-over-pcie-all", &all, data(PcieSsd), data(CxlSsd), times),
+        mean_of("assd-over-cxl-all", &all, data(CxlSsd), data(CxlAssd), times),
+        mean_of("pcie-over-dram-all", &all, data(PcieSsd), data(Dram), times),
+        mean_of("accesses-all", &all, data(CxlSsd), data(PcieSsd), more_requests),
+        mean_of("accesses-low-all", &LOW, data(CxlSsd), data(PcieSsd), more_requests),
+        mean_of("cxl-over-pcie-low-all", &LOW, data(PcieSsd), data(CxlSsd), times),
+        mean_of("accesses-high-all", &HIGH, data(CxlSsd), data(PcieSsd), more_requests),
+        mean_of("cxl-over-pcie-high-all", &HIGH, data(PcieSsd), data(CxlSsd), times),
+        mean_of("quarter-annotated-all", &all, quarter, data(CxlSsd), longer),
     ]
 }
 
 fn of_annotations() -> Vec<CxlNumber> {
     let all = all();
     let longer = |first: &CxlRecord, second: &CxlRecord| percent_above(first.seconds(), second.seconds());
-    let quarter = |program| of(program, CxlAssd).annotated(25, 25).unbuffered();
+    let quarter = |program| of(program, CxlAssd).annotated(25, 25).cached();
     let kinds: Vec<CxlRun> =
         all.iter().flat_map(|&program| [annotated(100, 0)(program), annotated(0, 100)(program)]).collect();
     vec![
         mean_of("quarter-annotated", &all, annotated(25, 25), on(CxlSsd), longer),
-        mean_of("quarter-annotated-unbuffered", &all, quarter, unbuffered(CxlSsd), longer),
+        mean_of("quarter-annotated-cached", &all, quarter, cached(CxlSsd), longer),
         Number::of("bufferable-gives-mean", kinds, |records: &[&CxlRecord]| {
             // Both are held against the same runs: the faster one gains more.
             let sum =

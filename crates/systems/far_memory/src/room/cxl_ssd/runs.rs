@@ -41,8 +41,8 @@ pub(crate) struct CxlRun {
     pub(super) caches_loads: bool,
     /// Cores, where they are not those of the scenario.
     pub(super) threads: Option<u32>,
-    /// Whether the footprint alone lies on the device, and walking functions touch each word of a line.
-    pub(super) data: bool,
+    /// Whether all loads and stores past the caches go to the device, and not the footprint's alone.
+    pub(super) all: bool,
     /// Whether the processor is that of the prototype, whose flash collects no garbage.
     pub(super) prototype: bool,
 }
@@ -55,9 +55,9 @@ pub(super) const fn of(program: &'static str, design: Design) -> CxlRun {
         design,
         functions: 100,
         deterministic: Deterministic::Percent(100),
-        caches_loads: true,
+        caches_loads: false,
         threads: None,
-        data: false,
+        all: false,
         prototype: false,
     }
 }
@@ -68,14 +68,14 @@ impl CxlRun {
         Self { functions, deterministic: Deterministic::Percent(requests), ..self }
     }
 
-    /// The run on devices whose internal DRAM buffers stores alone.
-    pub(super) const fn unbuffered(self) -> Self {
-        Self { caches_loads: false, ..self }
+    /// The run on devices whose internal DRAM caches loads without annotations as well.
+    pub(super) const fn cached(self) -> Self {
+        Self { caches_loads: true, ..self }
     }
 
-    /// The run with the footprint alone on the device.
-    pub(super) const fn with_data_alone(self) -> Self {
-        Self { data: true, ..self }
+    /// The run with all data of the program on the device.
+    pub(super) const fn with_all_data(self) -> Self {
+        Self { all: true, ..self }
     }
 
     /// The run on the prototype.
@@ -174,7 +174,7 @@ impl CxlRun {
             bufferable: Some(share(self.functions)),
         };
         let mut first = memory.program(self.program, base.seed)?;
-        if self.data
+        if !self.all
             && let Program::Mix(mix) = &mut first
         {
             mix.words_per_line = 8;
@@ -231,11 +231,11 @@ impl NamedRun for CxlRun {
         if let Some(threads) = self.threads {
             name += &format!(", {threads} threads");
         }
-        if !self.caches_loads {
-            name += ", unbuffered";
+        if self.caches_loads {
+            name += ", loads cached";
         }
-        if self.data {
-            name += ", data alone";
+        if self.all {
+            name += ", all data";
         }
         if self.prototype {
             name += ", prototype";
