@@ -136,7 +136,7 @@ fn virtual_and_open_channel_drives_give_back_what_was_written() {
 const ONCE_FAILED: [(&str, &[(&str, u64)]); 5] = [
     // An accounting below zero: a link fails while a write waits for room in a log.
     (
-        "seed=49161;size=81;link0@e917+900us",
+        "seed=49163;size=161;link2@e1300+900us",
         &[("waits for a log", 1), ("logs replayed", 1), ("drives given up", 1), ("commands sent again", 1)],
     ),
     // Memory given back just after its lender's link was away for a moment: no drive recovered what had been in it.
@@ -151,7 +151,7 @@ const ONCE_FAILED: [(&str, &[(&str, u64)]); 5] = [
     ),
     // Data that a read had found before power was cut was taken for another's, which had got its number.
     (
-        "seed=363536;size=65;stall3@e204+900us;lose3@r208+7ms;lose0@r35+7ms",
+        "seed=49169;size=65;stall3@e204+900us;lose3@r208+7ms;lose0@r35+7ms",
         &[("commands redirected", 100), ("commands sent again", 100), ("drives reset", 2)],
     ),
 ];

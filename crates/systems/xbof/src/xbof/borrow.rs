@@ -75,16 +75,49 @@ impl Harvest {
         let borrowed: u32 = held.iter().map(|memory| memory.segments).sum();
         let manager = &mut self.managers[drive.index()];
         manager.memories = held;
-        manager.misses.read(reading);
-        let (false, Some(ratio)) = (changing, manager.misses.ratio(&self.config)) else { return 0 };
-        let exceeds = manager.misses.exceeds(self.config.target_miss_ratio);
+        manager.misses.read(reading, &self.config);
+        let (false, Some(ratio)) = (changing, manager.misses.ratio()) else { return 0 };
         let have = reading.local_pages + borrowed * self.config.pages_per_segment;
         let curve = AnchoredCurve::new(curve, u64::from(reading.map_pages), u64::from(have), ratio);
         self.return_surplus(drive, have, &curve);
-        if !exceeds || self.managers[drive.index()].segments_lent() > 0 {
+        if ratio <= self.config.target_miss_ratio || self.managers[drive.index()].segments_lent() > 0 {
             return 0;
         }
-        curve.steps_below(self.config.target_miss_ratio, u64::from(self.config.pages_per_segment)) as u32
+        let wanted = curve.steps_below(self.config.target_miss_ratio, u64::from(self.config.pages_per_segment)) as u32;
+        self.use_more(drive, wanted)
+    }
+
+    /// Uses more of the offers that the drive holds, which no other drive can take. Returns how many segments are wanted beyond them.
+    fn use_more(&mut self, drive: DriveId, mut wanted: u32) -> u32 {
+        let mut held = std::mem::take(&mut self.managers[drive.index()].memories);
+        for memory in held.iter_mut().filter(|memory| !memory.returning) {
+            let list = self.segment_list(memory.loan.lender, memory.info).unwrap_or_default();
+            let segments: Vec<u32> =
+                list.iter().skip(memory.segments as usize).take(wanted as usize).copied().collect();
+            if segments.is_empty() || !self.reachable[memory.loan.lender.index()] {
+                continue;
+            }
+            memory.segments += segments.len() as u32;
+            wanted -= segments.len() as u32;
+            if let Some(loan) = self.loans.iter_mut().find(|lent| (lent.borrower, lent.loan) == (drive, memory.loan)) {
+                loan.segments = memory.segments;
+            }
+            let (loan, log_pages) = (memory.loan, memory.info.log_pages);
+            self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages });
+            self.managers[drive.index()].misses.settle();
+        }
+        self.managers[drive.index()].memories = held;
+        wanted
+    }
+
+    /// The list of segments to which a memory descriptor of a lender points.
+    fn segment_list(&self, lender: DriveId, info: MemoryInfo) -> Option<&[u32]> {
+        match Region::at(info.segment_list) {
+            Some(Region::SegmentList(number)) => {
+                self.managers[lender.index()].lists.get(number as usize).map(Vec::as_slice)
+            }
+            _ => None,
+        }
     }
 
     /// Begins to return the offer taken last when the drive has not needed it for some periods: one at a time, and well
@@ -269,11 +302,7 @@ impl Harvest {
     /// of misses, and no more. \[P\] §4.5
     fn attach(&mut self, drive: DriveId, (lender, index): (DriveId, u16), descriptor: Descriptor, wanted: u32) {
         let info = MemoryInfo::unpack(descriptor.info());
-        let lists = &self.managers[lender.index()].lists;
-        let list = match Region::at(info.segment_list) {
-            Some(Region::SegmentList(number)) => lists.get(number as usize),
-            _ => None,
-        };
+        let list = self.segment_list(lender, info);
         let Some(list) = list.filter(|list| list.len() == descriptor.amount() as usize && !list.is_empty()) else {
             self.tables.update(lender, index, |now| released_by(now, drive));
             self.counters.refused += 1;
