@@ -35,7 +35,7 @@ pub enum StatedError {
     Value {
         /// The load.
         load: &'static str,
-        /// What is wrong, and what is accepted.
+        /// The mistake, and what is accepted.
         message: String,
     },
 }

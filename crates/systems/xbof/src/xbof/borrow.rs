@@ -8,7 +8,7 @@ use super::choice::{self, Candidate};
 use super::descriptor::{Descriptor, DescriptorKind, MemoryInfo, ProcessorInfo};
 use super::driver::OWN_QUEUE;
 use super::harvest::{Harvest, HarvestAction, MemoryLoan};
-use super::manager::{HeldMemory, HeldProcessor, Search};
+use super::manager::{HeldMemory, HeldProcessor, Manager, Search};
 use super::reading::DriveReading;
 use super::trigger::TriggerAction;
 use super::window::Region;
@@ -84,40 +84,15 @@ impl Harvest {
             return 0;
         }
         let wanted = curve.steps_below(self.config.target_miss_ratio, u64::from(self.config.pages_per_segment)) as u32;
-        self.use_more(drive, wanted)
-    }
-
-    /// Uses more of the offers that the drive holds, which no other drive can take. Returns how many segments are wanted beyond them.
-    fn use_more(&mut self, drive: DriveId, mut wanted: u32) -> u32 {
-        let mut held = std::mem::take(&mut self.managers[drive.index()].memories);
-        for memory in held.iter_mut().filter(|memory| !memory.returning) {
-            let list = self.segment_list(memory.loan.lender, memory.info).unwrap_or_default();
-            let segments: Vec<u32> =
-                list.iter().skip(memory.segments as usize).take(wanted as usize).copied().collect();
-            if segments.is_empty() || !self.reachable[memory.loan.lender.index()] {
-                continue;
-            }
-            memory.segments += segments.len() as u32;
-            wanted -= segments.len() as u32;
-            if let Some(loan) = self.loans.iter_mut().find(|lent| (lent.borrower, lent.loan) == (drive, memory.loan)) {
-                loan.segments = memory.segments;
-            }
-            let (loan, log_pages) = (memory.loan, memory.info.log_pages);
+        let mut found = 0;
+        for (loan, log_pages, segments) in more_of_held(&mut self.managers, &self.reachable, drive, wanted) {
+            found += segments.len() as u32;
+            let lent = self.loans.iter_mut().find(|lent| (lent.borrower, lent.loan) == (drive, loan));
+            lent.into_iter().for_each(|lent| lent.segments += segments.len() as u32);
             self.actions.push(HarvestAction::Attach { borrower: drive, loan, segments, log_pages });
             self.managers[drive.index()].misses.settle();
         }
-        self.managers[drive.index()].memories = held;
-        wanted
-    }
-
-    /// The list of segments to which a memory descriptor of a lender points.
-    fn segment_list(&self, lender: DriveId, info: MemoryInfo) -> Option<&[u32]> {
-        match Region::at(info.segment_list) {
-            Some(Region::SegmentList(number)) => {
-                self.managers[lender.index()].lists.get(number as usize).map(Vec::as_slice)
-            }
-            _ => None,
-        }
+        wanted - found
     }
 
     /// Begins to return the offer taken last when the drive has not needed it for some periods: one at a time, and well
@@ -302,7 +277,7 @@ impl Harvest {
     /// of misses, and no more. \[P\] §4.5
     fn attach(&mut self, drive: DriveId, (lender, index): (DriveId, u16), descriptor: Descriptor, wanted: u32) {
         let info = MemoryInfo::unpack(descriptor.info());
-        let list = self.segment_list(lender, info);
+        let list = segment_list(&self.managers, lender, info);
         let Some(list) = list.filter(|list| list.len() == descriptor.amount() as usize && !list.is_empty()) else {
             self.tables.update(lender, index, |now| released_by(now, drive));
             self.counters.refused += 1;
@@ -331,6 +306,36 @@ impl Harvest {
         let held = |held: &HeldMemory| (held.loan.lender, self.config.memory_index(held.loan.offer)) == (lender, index);
         self.managers[drive.index()].memories.iter().any(held)
     }
+}
+
+/// The list of segments to which a memory descriptor of a lender points.
+fn segment_list(managers: &[Manager], lender: DriveId, info: MemoryInfo) -> Option<&[u32]> {
+    match Region::at(info.segment_list) {
+        Some(Region::SegmentList(number)) => managers[lender.index()].lists.get(number as usize).map(Vec::as_slice),
+        _ => None,
+    }
+}
+
+/// Segments of offers that a drive holds, which no other drive can take, up to so many beyond those that it uses: it uses them from now on.
+fn more_of_held(
+    managers: &mut [Manager],
+    reachable: &[bool],
+    drive: DriveId,
+    mut wanted: u32,
+) -> Vec<(LoanId, u32, Vec<u32>)> {
+    let mut held = std::mem::take(&mut managers[drive.index()].memories);
+    let mut more = Vec::new();
+    for memory in held.iter_mut().filter(|memory| !memory.returning && reachable[memory.loan.lender.index()]) {
+        let list = segment_list(managers, memory.loan.lender, memory.info).unwrap_or_default();
+        let segments: Vec<u32> = list.iter().skip(memory.segments as usize).take(wanted as usize).copied().collect();
+        wanted -= segments.len() as u32;
+        memory.segments += segments.len() as u32;
+        if !segments.is_empty() {
+            more.push((memory.loan, memory.info.log_pages, segments));
+        }
+    }
+    managers[drive.index()].memories = held;
+    more
 }
 
 fn is_held(descriptor: Descriptor, drive: DriveId, kind: DescriptorKind) -> bool {

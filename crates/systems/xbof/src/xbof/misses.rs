@@ -11,7 +11,7 @@ use super::reading::DriveReading;
 pub(super) struct MissMonitor {
     accesses: u64,
     misses: u64,
-    /// There were accesses enough: the next period begins anew.
+    /// There were accesses enough: the next period is counted from the start.
     full: bool,
     /// The memory has changed within the period under way.
     settling: bool,
