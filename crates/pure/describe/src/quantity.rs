@@ -115,10 +115,31 @@ fn parse(text: &str, what: &str, units: &[(&str, f64)], suffix: &str) -> Result<
     Ok(value)
 }
 
+impl Time {
+    /// The span of time that a text writes.
+    ///
+    /// Errors: the mistake, and what is accepted.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self(SimSpan::from_ns_f64(Kind::Time.parse(text)?)))
+    }
+}
+
+impl Rate {
+    /// The data rate that a text writes.
+    ///
+    /// Errors: the mistake, and what is accepted.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let bytes = Kind::Rate.parse(text)?;
+        if bytes < 1.0 {
+            return Err(format!("{text:?} is not a data rate: give at least 1 B/s"));
+        }
+        Ok(Self(ByteRate::new((bytes + 0.5) as u64)))
+    }
+}
+
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let ns = Kind::Time.parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)?;
-        Ok(Self(SimSpan::from_ns_f64(ns)))
+        Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 
@@ -131,12 +152,7 @@ impl<'de> Deserialize<'de> for Size {
 
 impl<'de> Deserialize<'de> for Rate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let bytes = Kind::Rate.parse(&text).map_err(de::Error::custom)?;
-        if bytes < 1.0 {
-            return Err(de::Error::custom(format!("{text:?} is not a data rate: give at least 1 B/s")));
-        }
-        Ok(Self(ByteRate::new((bytes + 0.5) as u64)))
+        Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
     }
 }
 

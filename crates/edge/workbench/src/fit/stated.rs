@@ -1,9 +1,7 @@
 //! Figures as data sheets state them: `write-many=62.5 k/s`, `read-many=645 k/s at 128`.
 
 use super::measured::{Figure, FigureKind};
-use flashyard_describe::{Rate, Time};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use flashyard_scenario::{Rate, Time};
 
 /// Loads by the names of the jobs of `flashyard fit --jobs`, with their bytes of a request and their depth.
 const LOADS: [(&str, FigureKind, u64, u32); 6] = [
@@ -62,16 +60,11 @@ pub fn stated(text: &str) -> Result<Figure, StatedError> {
     Ok(Figure { kind, block_bytes, depth, value })
 }
 
-/// A quantity as scenarios write it.
-fn quantity<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_value(Value::String(text.to_owned())).map_err(|error| error.to_string())
-}
-
 /// A value in the unit of its load.
 fn value_of(kind: FigureKind, text: &str) -> Result<f64, String> {
     let value = match kind {
-        FigureKind::ReadAlone | FigureKind::WriteAlone => quantity::<Time>(text)?.0.as_us_f64(),
-        FigureKind::ReadSequential | FigureKind::WriteSequential => quantity::<Rate>(text)?.0.get() as f64,
+        FigureKind::ReadAlone | FigureKind::WriteAlone => Time::parse(text)?.0.as_us_f64(),
+        FigureKind::ReadSequential | FigureKind::WriteSequential => Rate::parse(text)?.0.get() as f64,
         FigureKind::ReadMany | FigureKind::WriteMany => {
             let split = REQUESTS.iter().find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)));
             let number = split.and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale));
