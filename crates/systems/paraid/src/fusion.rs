@@ -2,8 +2,7 @@
 //!
 //! A read of redirected data goes to its home drive here, where a conversion will bring it: \[A\], as reads of it are rare.
 
-use crate::base::Base;
-use crate::config::{BLOCK_BYTES, CHUNK_BYTES};
+use crate::base::{Base, Piece};
 use crate::stripe::{StripeOp, Way, Work};
 use flashyard_array::learned::Place;
 use flashyard_units::SimTime;
@@ -34,8 +33,8 @@ impl Fusion {
     /// Writes chunks to their homes, and a replica of each in place of each parity.
     pub(crate) fn replicate(&mut self, base: &mut Base, now: SimTime, op: &StripeOp) -> SimTime {
         let mut done = now;
-        for data in (0..base.config.data()).filter(|&data| op.blocks[data] > 0) {
-            let bytes = u32::from(op.blocks[data]) * BLOCK_BYTES;
+        for data in (0..base.config.data()).filter(|&data| op.written.blocks[data] > 0) {
+            let piece = Piece::of_blocks(op.written.first[data], op.written.blocks[data]);
             let column = base.column(op.stripe, data);
             let mut used = [usize::MAX; 3];
             used[0] = usize::from(base.places.place(op.stripe, column).drive);
@@ -49,9 +48,9 @@ impl Fusion {
             }
             for drive in &used[..=base.config.parities] {
                 // Where replicas lie on their drives matters to SSDs alone.
-                let chunks = base.config.drives[*drive].capacity / u64::from(CHUNK_BYTES);
+                let chunks = base.config.chunk.in_bytes(base.config.drives[*drive].capacity);
                 let place = Place { drive: *drive as u8, chunk: op.stripe % chunks.max(1) as u32 };
-                done = done.max(base.send(now, place, true, bytes));
+                done = done.max(base.send(now, place, true, piece));
             }
         }
         done

@@ -2,7 +2,7 @@
 
 use crate::exchange::Exchanges;
 use crate::places::Places;
-use crate::{Array, ArrayConfig, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
+use crate::{Array, ArrayConfig, ChunkSize, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
 use flashyard_kernel::Rng;
 use flashyard_units::{ByteRate, Named, SimSpan};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec};
@@ -25,6 +25,7 @@ fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
         design,
         drives,
         timed: Vec::new(),
+        chunk: ChunkSize::USUAL,
         width: 3,
         parities: 1,
         failed: None,

@@ -1,7 +1,7 @@
 //! An array under requests: workers, the measured time, figures.
 
 use crate::base::{AnyMember, Base, Counters, Event, Request};
-use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES};
+use crate::config::{ArrayConfig, ArrayRunError};
 use crate::log::Log;
 use crate::member::{MemberCounters, RateMember};
 use crate::places::Places;
@@ -106,7 +106,9 @@ impl Array {
     pub fn volume(&self) -> u64 {
         match &self.log {
             Some(log) => log.volume(),
-            None => self.base.places.stripes() * self.base.config.data() as u64 * u64::from(CHUNK_BYTES),
+            None => {
+                self.base.places.stripes() * self.base.config.data() as u64 * u64::from(self.base.config.chunk.bytes())
+            }
         }
     }
 
@@ -222,15 +224,7 @@ impl Array {
 
     fn figures(self, end: SimTime) -> ArrayFigures {
         let measured = self.base.config.measure;
-        let since = |(drive, begun): (&AnyMember, &MemberCounters)| {
-            let now = drive.counters(end);
-            MemberCounters {
-                busy: now.busy - begun.busy,
-                nominal: now.nominal - begun.nominal,
-                commands: [0, 1].map(|kind| now.commands[kind] - begun.commands[kind]),
-                bytes: [0, 1].map(|kind| now.bytes[kind] - begun.bytes[kind]),
-            }
-        };
+        let since = |(drive, begun): (&AnyMember, &MemberCounters)| drive.counters(end).since(begun);
         let drives: Vec<MemberCounters> = self.base.drives.iter().zip(&self.begun).map(since).collect();
         let mut broken = Vec::new();
         let under_way = self.base.requests.len() as u64;

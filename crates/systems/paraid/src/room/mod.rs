@@ -281,6 +281,8 @@ mod tests {
             ("paraid.failed=17", "paraid.failed"),
             ("paraid.arrays.config-1.drives=[{kind=\"nvme\", capacity=\"9 GiB\", timed=true, count=3}]", "ssd.drive"),
             ("paraid.workloads.meta.theta=0.0", "theta"),
+            ("paraid.chunk=\"96 KiB\"", "paraid.chunk"),
+            ("paraid.chunk=\"1 MiB\"", "paraid.chunk"),
         ] {
             let refused = LANGUAGE.resolve(TEXT, "x.toml", &[setting.to_owned()], &NoFiles);
             let refused = refused.err().unwrap_or_else(|| panic!("{setting} is wrong")).to_string();
