@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "a test reads and writes the page that it holds; no model sees it")]
 
 mod carbon;
+mod chunks;
 mod drawing;
 mod page;
 
