@@ -20,7 +20,7 @@ fn drive(capacity_mib: u64, rate_mb: u64) -> RateConfig {
     }
 }
 
-fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
+pub(crate) fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
     ArrayConfig {
         design,
         drives,
@@ -62,7 +62,7 @@ fn load(read_share: f64, address: AddressPattern, size: u32, span_bytes: u64) ->
     Box::new(Synthetic::new(spec, Rng::named(1, "load")).expect("it is a load"))
 }
 
-fn alike() -> Vec<RateConfig> {
+pub(crate) fn alike() -> Vec<RateConfig> {
     vec![drive(256, 2000); 3]
 }
 
