@@ -4,7 +4,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use flashyard_kernel::Rng;
 use flashyard_paraid::{
-    Array, ArrayConfig, ArrayFigures, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig,
+    Array, ArrayConfig, ArrayFigures, ChunkSize, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig,
 };
 use flashyard_units::{ByteRate, Named, SimSpan};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec};
@@ -22,6 +22,7 @@ fn config(design: Design) -> ArrayConfig {
         design,
         drives: [[drive(3500); 6].as_slice(), &[drive(500); 4]].concat(),
         timed: Vec::new(),
+        chunk: ChunkSize::USUAL,
         width: 6,
         parities: 2,
         failed: None,

@@ -1,6 +1,6 @@
 //! Drives, places and requests, which all parts of an array share.
 
-use crate::config::{ArrayConfig, ArrayRunError, BLOCK_BYTES, CHUNK_BLOCKS};
+use crate::config::{ArrayConfig, ArrayRunError, BLOCK_BYTES, ChunkSize};
 use crate::member::{Member, MemberCounters, RateMember};
 use crate::places::Places;
 use crate::timed::TimedMember;
@@ -127,6 +127,26 @@ impl Wrap<DriveEvent> for OfDrive {
     }
 }
 
+/// A part of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Bytes of the chunk before it: drives of rates do not ask for them.
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+}
+
+impl Piece {
+    /// All of a chunk.
+    pub(crate) const fn whole(chunk: ChunkSize) -> Self {
+        Self { offset: 0, bytes: chunk.bytes() }
+    }
+
+    /// Blocks from a block of the chunk on.
+    pub(crate) const fn of_blocks(first: u8, blocks: u8) -> Self {
+        Self { offset: first as u32 * BLOCK_BYTES, bytes: blocks as u32 * BLOCK_BYTES }
+    }
+}
+
 /// Commands of SSDs that something waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wait {
@@ -181,7 +201,14 @@ impl Base {
 
     /// Sends a command for a part of a chunk; a drive that is gone gets none.
     #[inline]
-    pub(crate) fn command(&mut self, now: SimTime, stripe: u32, column: usize, is_write: bool, bytes: u32) -> SimTime {
+    pub(crate) fn command(
+        &mut self,
+        now: SimTime,
+        stripe: u32,
+        column: usize,
+        is_write: bool,
+        piece: Piece,
+    ) -> SimTime {
         let place = self.places.place(stripe, column);
         if self.config.failed == Some(usize::from(place.drive)) {
             return now;
@@ -189,12 +216,13 @@ impl Base {
         if let Some(profile) = &mut self.profile {
             profile.note(stripe as usize * self.config.width + column);
         }
-        self.send(now, place, is_write, bytes)
+        self.send(now, place, is_write, piece)
     }
 
-    /// Sends a command for the beginning of a chunk. When it will be complete; `now` of an SSD, which tells later.
+    /// Sends a command for a part of a chunk. When it will be complete; `now` of an SSD, which tells later.
     #[inline]
-    pub(crate) fn send(&mut self, now: SimTime, place: Place, is_write: bool, bytes: u32) -> SimTime {
+    pub(crate) fn send(&mut self, now: SimTime, place: Place, is_write: bool, piece: Piece) -> SimTime {
+        let Piece { offset, bytes } = piece;
         match &mut self.drives[usize::from(place.drive)] {
             AnyMember::Rate(drive) => drive.submit(now, is_write, bytes),
             AnyMember::Timed(drive) => {
@@ -205,8 +233,8 @@ impl Base {
                 let spec = CommandSpec {
                     tag: self.commands.next_number() as u32,
                     operation: if is_write { Operation::Write } else { Operation::Read },
-                    first: place.chunk * u32::from(CHUNK_BLOCKS),
-                    count: bytes.div_ceil(BLOCK_BYTES),
+                    first: place.chunk * u32::from(self.config.chunk.blocks()) + offset / BLOCK_BYTES,
+                    count: (offset % BLOCK_BYTES + bytes).div_ceil(BLOCK_BYTES),
                     source: 0,
                     stamp: 0,
                 };

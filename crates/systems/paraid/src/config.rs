@@ -6,14 +6,43 @@ use flashyard_array::learned::MapError;
 use flashyard_ssd::{DriveConfig, DriveConfigError};
 use flashyard_units::{ByteRate, Named, SimSpan};
 
-/// Bytes of a chunk. Source: \[P\] sheet paraid §4.
-pub const CHUNK_BYTES: u32 = 64 << 10;
 /// Bytes of a block: what Linux MD and log-structured designs count in.
 pub const BLOCK_BYTES: u32 = 4096;
-/// Blocks of a chunk.
-pub const CHUNK_BLOCKS: u8 = (CHUNK_BYTES / BLOCK_BYTES) as u8;
 /// Most chunks of a stripe.
 pub const WIDTH_MAX: usize = 16;
+
+/// The size of chunks: a power of two from 4 KiB to 512 KiB, so that a byte of the volume finds its chunk by a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkSize {
+    /// The power.
+    shift: u8,
+}
+
+impl ChunkSize {
+    /// The size where no other is given. Source: \[P\] sheet paraid §4.
+    pub const USUAL: Self = Self { shift: 16 };
+
+    /// So many bytes, where chunks can have that size.
+    pub const fn new(bytes: u64) -> Option<Self> {
+        let is_size = bytes.is_power_of_two() && bytes >= BLOCK_BYTES as u64 && bytes <= 128 * BLOCK_BYTES as u64;
+        if is_size { Some(Self { shift: bytes.trailing_zeros() as u8 }) } else { None }
+    }
+
+    /// Its bytes.
+    pub const fn bytes(self) -> u32 {
+        1 << self.shift
+    }
+
+    /// Its blocks.
+    pub const fn blocks(self) -> u8 {
+        1 << (self.shift - BLOCK_BYTES.trailing_zeros() as u8)
+    }
+
+    /// Whole chunks in so many bytes: the number of the chunk that a byte of a volume lies in.
+    pub const fn in_bytes(self, bytes: u64) -> u64 {
+        bytes >> self.shift
+    }
+}
 
 /// How an array lays out, writes and moves data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,6 +179,8 @@ pub struct ArrayConfig {
     pub drives: Vec<RateConfig>,
     /// Those of them that are whole SSDs, with their configurations; the others are servers of their rates.
     pub timed: Vec<(usize, DriveConfig)>,
+    /// The size of chunks.
+    pub chunk: ChunkSize,
     /// Chunks of a stripe, parity included.
     pub width: usize,
     /// Parities of a stripe.

@@ -5,7 +5,7 @@
 //! overwrites a hot chunk does so on the way, and saves the copy of that chunk, and of a cold one that the same write replaces.
 //! Parity is the same after it, since no stripe's content changes.
 
-use crate::config::{ArrayConfig, CHUNK_BYTES};
+use crate::config::ArrayConfig;
 use crate::member::MemberCounters;
 use flashyard_array::learned::Chunk;
 use flashyard_array::placement::Policy;
@@ -39,7 +39,7 @@ pub(crate) struct Exchanges {
 impl Exchanges {
     pub(crate) fn new(config: &ArrayConfig) -> Self {
         let rates: Vec<u64> = config.drives.iter().map(|drive| drive.read_rate.get()).collect();
-        let rooms = config.drives.iter().map(|drive| (drive.capacity / u64::from(CHUNK_BYTES)) as u32).collect();
+        let rooms = config.drives.iter().map(|drive| config.chunk.in_bytes(drive.capacity) as u32).collect();
         Self {
             policy: Policy::new(rooms, &rates),
             shares: vec![1.0; rates.len()],

@@ -5,8 +5,8 @@
 //!
 //! A read of redirected data goes to its home drive here, where a conversion will bring it: \[A\], as reads of it are rare.
 
-use crate::base::Base;
-use crate::config::{BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES};
+use crate::base::{Base, Piece};
+use crate::config::ChunkSize;
 use crate::stripe::{StripeOp, Way, Work};
 use flashyard_array::learned::Place;
 use flashyard_units::SimTime;
@@ -40,17 +40,19 @@ impl Fusion {
     }
 
     /// Blocks of a chunk that a write of `blocks` of them must read first.
-    pub(crate) fn rest(&self, stripe: u32, data: usize, blocks: u8) -> u8 {
+    pub(crate) fn rest(&self, stripe: u32, data: usize, blocks: u8, chunk: ChunkSize) -> u8 {
         let has_replicas = self.state[stripe as usize] & 1 << (REPLICATED as usize + data) != 0;
-        if blocks == 0 || has_replicas { 0 } else { CHUNK_BLOCKS - blocks }
+        if blocks == 0 || has_replicas { 0 } else { chunk.blocks() - blocks }
     }
 
     /// Writes chunks to their homes, and a replica of each in place of each parity.
     pub(crate) fn replicate(&mut self, base: &mut Base, now: SimTime, op: &StripeOp) -> SimTime {
         let mut done = now;
-        for data in (0..base.config.data()).filter(|&data| op.blocks[data] > 0) {
-            let rest = self.rest(op.stripe, data, op.blocks[data]);
-            let bytes = u32::from(op.blocks[data] + rest) * BLOCK_BYTES;
+        let chunk = base.config.chunk;
+        for data in (0..base.config.data()).filter(|&data| op.written.blocks[data] > 0) {
+            let (first, blocks) = (op.written.first[data], op.written.blocks[data]);
+            let copies = self.rest(op.stripe, data, blocks, chunk) > 0;
+            let piece = if copies { Piece::of_blocks(0, chunk.blocks()) } else { Piece::of_blocks(first, blocks) };
             let column = base.column(op.stripe, data);
             let mut used = [usize::MAX; 3];
             used[0] = usize::from(base.places.place(op.stripe, column).drive);
@@ -64,9 +66,9 @@ impl Fusion {
             }
             for drive in &used[..=base.config.parities] {
                 // Where replicas lie on their drives matters to SSDs alone.
-                let chunks = base.config.drives[*drive].capacity / u64::from(CHUNK_BYTES);
+                let chunks = base.config.chunk.in_bytes(base.config.drives[*drive].capacity);
                 let place = Place { drive: *drive as u8, chunk: op.stripe % chunks.max(1) as u32 };
-                done = done.max(base.send(now, place, true, bytes));
+                done = done.max(base.send(now, place, true, piece));
             }
         }
         done
@@ -103,7 +105,7 @@ impl Fusion {
                 if *state >> REPLICATED == 0 {
                     self.queue.push_back(op.stripe);
                 }
-                for (data, _) in op.blocks.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
+                for (data, _) in op.written.blocks.iter().enumerate().filter(|(_, blocks)| **blocks > 0) {
                     *state |= 1 << (REPLICATED as usize + data);
                 }
             }

@@ -37,8 +37,8 @@ mod world;
 
 pub use base::Counters;
 pub use config::{
-    ArrayConfig, ArrayRunError, BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES, Design, FusionConfig, MovesConfig,
-    SoftwareConfig, WIDTH_MAX, WearConfig,
+    ArrayConfig, ArrayRunError, BLOCK_BYTES, ChunkSize, Design, FusionConfig, MovesConfig, SoftwareConfig, WIDTH_MAX,
+    WearConfig,
 };
 pub use latin::Latin;
 pub use member::{Member, MemberCounters, RateConfig, RateMember};

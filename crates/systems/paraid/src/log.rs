@@ -3,7 +3,7 @@
 //! Blocks of 4 KiB are written to their places in the open stripe when they come; parity follows when the stripe is full, and lies in a
 //! buffer with a battery until then \[A\]. The victim of a collection is the emptiest of a few stripes that are drawn \[A\].
 
-use crate::config::{ArrayConfig, ArrayRunError, BLOCK_BYTES, CHUNK_BLOCKS, Design};
+use crate::config::{ArrayConfig, ArrayRunError, BLOCK_BYTES, Design};
 use crate::places::Places;
 use crate::stripe::NONE;
 use flashyard_kernel::Rng;
@@ -69,7 +69,7 @@ impl Log {
     /// Errors: too few or too many stripes.
     pub(crate) fn new(config: &ArrayConfig, places: &Places) -> Result<Self, ArrayRunError> {
         let stripes = places.stripes();
-        let blocks = config.data() as u32 * u32::from(CHUNK_BLOCKS);
+        let blocks = config.data() as u32 * u32::from(config.chunk.blocks());
         if stripes * u64::from(blocks) >= u64::from(NONE) {
             return Err(ArrayRunError::Large(stripes));
         }

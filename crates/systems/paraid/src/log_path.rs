@@ -1,7 +1,7 @@
 //! Reads and writes of a log, and the collection of its garbage.
 
-use crate::base::{Base, Event};
-use crate::config::{BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES};
+use crate::base::{Base, Event, Piece};
+use crate::config::BLOCK_BYTES;
 use crate::log::{Log, State};
 use crate::stripe::NONE;
 use flashyard_units::{SimSpan, SimTime};
@@ -12,9 +12,10 @@ impl Log {
         let mut done = now;
         let mut run = (0, 0);
         let mut commands = 0;
+        let chunk = u32::from(base.config.chunk.blocks());
         for block in blocks_of(base, number) {
             let place = self.map[block as usize];
-            if run.1 > 0 && place == run.0 + run.1 && !place.is_multiple_of(u32::from(CHUNK_BLOCKS)) {
+            if run.1 > 0 && place == run.0 + run.1 && !place.is_multiple_of(chunk) {
                 run.1 += 1;
                 continue;
             }
@@ -61,9 +62,10 @@ impl Log {
         let mut done = now;
         let mut commands = 0;
         let mut run = (0, 0);
+        let chunk = u32::from(base.config.chunk.blocks());
         for block in blocks {
             let Some((place, full)) = self.append(group, stream, block) else { break };
-            if run.1 > 0 && (place != run.0 + run.1 || place.is_multiple_of(u32::from(CHUNK_BLOCKS))) {
+            if run.1 > 0 && (place != run.0 + run.1 || place.is_multiple_of(chunk)) {
                 done = done.max(log_command(base, now, run.0, run.1, true));
                 commands += 1;
                 run = (place, 1);
@@ -76,7 +78,7 @@ impl Log {
                 commands += 1 + base.config.parities as u64;
                 for parity in 0..base.config.parities {
                     let column = (stripe as usize % base.config.width + parity) % base.config.width;
-                    done = done.max(base.command(now, stripe, column, true, CHUNK_BYTES));
+                    done = done.max(base.command(now, stripe, column, true, Piece::whole(base.config.chunk)));
                 }
             }
         }
@@ -96,11 +98,11 @@ impl Log {
             }
             let Some(victim) = self.victim(group) else { continue };
             self.groups[group].victim = Some(victim);
-            let data = base.config.data();
+            let (data, size) = (base.config.data(), u32::from(base.config.chunk.blocks()));
             let mut done = now;
             for chunk in 0..data {
-                let first = victim * self.blocks + chunk as u32 * u32::from(CHUNK_BLOCKS);
-                let places = first..first + u32::from(CHUNK_BLOCKS);
+                let first = victim * self.blocks + chunk as u32 * size;
+                let places = first..first + size;
                 let valid = places.clone().filter(|&place| self.back[place as usize] != NONE).count() as u32;
                 if valid > 0 {
                     done = done.max(log_command(base, now, first, valid, false));
@@ -149,10 +151,12 @@ impl Log {
 
 /// Sends blocks at places beside each other in a chunk.
 fn log_command(base: &mut Base, now: SimTime, place: u32, count: u32, is_write: bool) -> SimTime {
-    let blocks = base.config.data() as u32 * u32::from(CHUNK_BLOCKS);
-    let (stripe, data) = (place / blocks, place % blocks / u32::from(CHUNK_BLOCKS));
+    let chunk = u32::from(base.config.chunk.blocks());
+    let blocks = base.config.data() as u32 * chunk;
+    let (stripe, data) = (place / blocks, place % blocks / chunk);
     let column = base.column(stripe, data as usize);
-    base.command(now, stripe, column, is_write, count * BLOCK_BYTES)
+    let piece = Piece { offset: place % chunk * BLOCK_BYTES, bytes: count * BLOCK_BYTES };
+    base.command(now, stripe, column, is_write, piece)
 }
 
 fn blocks_of(base: &Base, number: u32) -> std::ops::Range<u32> {

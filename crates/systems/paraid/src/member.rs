@@ -25,6 +25,23 @@ pub struct MemberCounters {
     pub commands: [u64; 2],
     /// Bytes read and written.
     pub bytes: [u64; 2],
+    /// Slots of 4 KiB that an SSD put on flash for its host, and all that it programmed: those, garbage collection's and padding. None
+    /// of a server of rates.
+    pub slots: [u64; 2],
+}
+
+impl MemberCounters {
+    /// Work since `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        let less = |now: [u64; 2], before: [u64; 2]| [now[0] - before[0], now[1] - before[1]];
+        Self {
+            busy: self.busy - before.busy,
+            nominal: self.nominal - before.nominal,
+            commands: less(self.commands, before.commands),
+            bytes: less(self.bytes, before.bytes),
+            slots: less(self.slots, before.slots),
+        }
+    }
 }
 
 /// A drive that is known by what was measured of it.

@@ -1,10 +1,10 @@
 //! Exchanges as they happen: by the thread of moves, and by writes on their way.
 
-use crate::base::{Base, Event};
-use crate::config::{CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
+use crate::base::{Base, Event, Piece};
+use crate::config::Design;
 use crate::exchange::{Exchange, TRIES};
 use crate::places::Places;
-use crate::stripe::{NONE, StripeOp, Work};
+use crate::stripe::{NONE, StripeOp, Work, Written};
 use crate::stripes::Stripes;
 use flashyard_array::learned::Chunk;
 use flashyard_units::{SimSpan, SimTime};
@@ -69,7 +69,7 @@ impl Stripes {
 
     /// Keeps writes off a stripe.
     fn occupy(&mut self, stripe: u32) -> u32 {
-        let op = self.ops.insert(StripeOp::new(stripe, Work::Exchanged, [0; WIDTH_MAX])) as u32;
+        let op = self.ops.insert(StripeOp::new(stripe, Work::Exchanged, Written::NOTHING)) as u32;
         self.active[stripe as usize] = op;
         op
     }
@@ -80,7 +80,7 @@ impl Stripes {
             return;
         }
         let op = self.ops[number as usize];
-        for data in (0..base.config.data()).filter(|&data| op.blocks[data] == CHUNK_BLOCKS) {
+        for data in (0..base.config.data()).filter(|&data| op.written.blocks[data] == base.config.chunk.blocks()) {
             let hot = Chunk { stripe: op.stripe, column: base.column(op.stripe, data) as u8 };
             if !self.is_hot_and_slow(base, hot) {
                 continue;
@@ -101,8 +101,9 @@ impl Stripes {
     fn replaces(&self, base: &Base, number: u32, column: usize) -> bool {
         let op = &self.ops[number as usize];
         let is_data = |data: &usize| base.column(op.stripe, *data) == column;
-        let blocks = (0..base.config.data()).find(is_data).map_or(op.span(), |data| op.blocks[data]);
-        blocks == CHUNK_BLOCKS
+        let chunk = base.config.chunk;
+        let blocks = (0..base.config.data()).find(is_data).map_or(op.span(chunk), |data| op.written.blocks[data]);
+        blocks == chunk.blocks()
     }
 
     fn exchange(&self, number: u32) -> Option<Exchange> {
@@ -206,5 +207,5 @@ fn swap(base: &mut Base, one: Chunk, other: Chunk) {
 /// A whole chunk, which the profiler does not see.
 fn copy(base: &mut Base, now: SimTime, chunk: Chunk, is_write: bool) -> SimTime {
     let place = base.places.place(chunk.stripe, usize::from(chunk.column));
-    base.send(now, place, is_write, CHUNK_BYTES)
+    base.send(now, place, is_write, Piece::whole(base.config.chunk))
 }

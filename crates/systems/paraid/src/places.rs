@@ -1,6 +1,6 @@
 //! Where the chunks of stripes lie, by design.
 
-use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, WIDTH_MAX};
+use crate::config::{ArrayConfig, ArrayRunError, Design, WIDTH_MAX};
 use crate::latin::Latin;
 use flashyard_array::layout::{Column, Layout, Member};
 use flashyard_array::learned::{Chunk, LearnedMap, Place};
@@ -32,7 +32,7 @@ impl Places {
     /// Errors: drives that make no array, or too many stripes.
     pub(crate) fn new(config: &ArrayConfig) -> Result<Self, ArrayRunError> {
         let member = |drive: &crate::RateConfig| Member {
-            chunks: drive.capacity / u64::from(CHUNK_BYTES),
+            chunks: config.chunk.in_bytes(drive.capacity),
             speed: drive.read_rate.get(),
         };
         let members: Vec<Member> = config.drives.iter().map(member).collect();

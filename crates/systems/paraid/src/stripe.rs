@@ -1,6 +1,6 @@
 //! A write of a stripe, and which of its blocks must be read first.
 
-use crate::config::{CHUNK_BLOCKS, WIDTH_MAX};
+use crate::config::{ChunkSize, WIDTH_MAX};
 
 /// No number.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -16,13 +16,20 @@ pub(crate) enum Work {
     Exchanged,
 }
 
+/// Blocks of the data chunks of a stripe that are written: from which on, and how many of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    pub(crate) first: [u8; WIDTH_MAX],
+    pub(crate) blocks: [u8; WIDTH_MAX],
+}
+
 /// A write of a stripe, or another occupation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StripeOp {
     pub(crate) stripe: u32,
     pub(crate) work: Work,
-    /// Blocks of each data chunk that are written.
-    pub(crate) blocks: [u8; WIDTH_MAX],
+    /// Blocks that are written.
+    pub(crate) written: Written,
     /// The first request's part in it.
     pub(crate) parts: u32,
     /// The occupation of the stripe after this one.
@@ -56,42 +63,65 @@ pub(crate) enum Way {
 }
 
 impl StripeOp {
-    pub(crate) const fn new(stripe: u32, work: Work, blocks: [u8; WIDTH_MAX]) -> Self {
-        Self { stripe, work, blocks, parts: NONE, waiting: NONE, way: Way::Full, exchange: NONE }
+    pub(crate) const fn new(stripe: u32, work: Work, written: Written) -> Self {
+        Self { stripe, work, written, parts: NONE, waiting: NONE, way: Way::Full, exchange: NONE }
     }
 
-    /// Takes in what another request writes of the stripe.
-    pub(crate) fn join(&mut self, blocks: &[u8; WIDTH_MAX]) {
-        for (of, more) in self.blocks.iter_mut().zip(blocks) {
-            *of = (*of + more).min(CHUNK_BLOCKS);
+    /// Blocks of a parity chunk that are made: all of it where replicas become parity.
+    pub(crate) fn span(&self, chunk: ChunkSize) -> u8 {
+        if self.work == Work::Convert { chunk.blocks() } else { self.written.span(chunk) }
+    }
+}
+
+impl Written {
+    /// Nothing at all.
+    pub(crate) const NOTHING: Self = Self { first: [0; WIDTH_MAX], blocks: [0; WIDTH_MAX] };
+
+    /// Takes in what another request writes of the stripe: behind what is there, or before it.
+    pub(crate) fn join(&mut self, other: &Self, chunk: ChunkSize) {
+        for data in 0..WIDTH_MAX {
+            let [ours, theirs] = [self.blocks[data], other.blocks[data]];
+            if theirs == 0 {
+                continue;
+            }
+            let first = if ours == 0 { other.first[data] } else { self.first[data].min(other.first[data]) };
+            // Two of 128 blocks are as many as a byte has no room for.
+            self.blocks[data] = ours.saturating_add(theirs).min(chunk.blocks());
+            self.first[data] = first.min(chunk.blocks() - self.blocks[data]);
         }
     }
 
     /// Blocks of a parity chunk that change: those of all chunks, as if none lay beside another.
-    pub(crate) fn span(&self) -> u8 {
+    pub(crate) fn span(&self, chunk: ChunkSize) -> u8 {
         let sum: u32 = self.blocks.iter().map(|&blocks| u32::from(blocks)).sum();
-        sum.min(CHUNK_BLOCKS.into()) as u8
+        sum.min(chunk.blocks().into()) as u8
+    }
+
+    /// The first block of a parity chunk of which `span` change.
+    pub(crate) fn first_of_parity(&self, span: u8, chunk: ChunkSize) -> u8 {
+        let firsts = self.first.iter().zip(&self.blocks).filter(|of| *of.1 > 0).map(|of| *of.0);
+        firsts.min().unwrap_or(0).min(chunk.blocks() - span)
     }
 
     /// Whether all `data` chunks are written.
-    pub(crate) fn is_full(&self, data: usize) -> bool {
-        self.blocks[..data].iter().all(|&blocks| blocks == CHUNK_BLOCKS)
+    pub(crate) fn is_full(&self, data: usize, chunk: ChunkSize) -> bool {
+        self.blocks[..data].iter().all(|&blocks| blocks == chunk.blocks())
     }
 
     /// Blocks that a write reads for parity by either way, with `parities` to be read.
-    pub(crate) fn costs(&self, data: usize, parities: usize) -> [u32; 2] {
-        let span = u32::from(self.span());
+    pub(crate) fn costs(&self, data: usize, parities: usize, chunk: ChunkSize) -> [u32; 2] {
+        let span = u32::from(self.span(chunk));
         let written = self.blocks[..data].iter().map(|&blocks| u32::from(blocks));
         let modify = written.clone().sum::<u32>() + span * parities as u32;
         [modify, written.map(|blocks| span.saturating_sub(blocks)).sum()]
     }
 
     /// The way that reads least; both read as much: from the other chunks, as MD has it.
-    pub(crate) fn cheapest(&self, data: usize, parities: usize) -> Way {
-        if self.is_full(data) {
+    pub(crate) fn cheapest(&self, data: usize, parities: usize, chunk: ChunkSize) -> Way {
+        if self.is_full(data, chunk) {
             return Way::Full;
         }
-        let [modify, reconstruct] = self.costs(data, parities);
+        let [modify, reconstruct] = self.costs(data, parities, chunk);
         if modify < reconstruct { Way::Modify } else { Way::Reconstruct }
     }
 }
@@ -99,28 +129,56 @@ impl StripeOp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::{any, prop_assert, proptest};
 
-    fn op(blocks: &[u8]) -> StripeOp {
-        let mut all = [0; WIDTH_MAX];
-        all[..blocks.len()].copy_from_slice(blocks);
-        StripeOp::new(0, Work::Write, all)
+    const USUAL: ChunkSize = ChunkSize::USUAL;
+
+    fn written(blocks: &[u8]) -> Written {
+        let mut all = Written::NOTHING;
+        all.blocks[..blocks.len()].copy_from_slice(blocks);
+        all
     }
 
     #[test]
     fn writes_read_as_little_as_they_can() {
-        assert_eq!(op(&[16, 16]).cheapest(2, 1), Way::Full);
-        assert_eq!(op(&[16, 0]).costs(2, 1), [32, 16]);
-        assert_eq!(op(&[16, 0]).cheapest(2, 1), Way::Reconstruct);
+        assert_eq!(written(&[16, 16]).cheapest(2, 1, USUAL), Way::Full);
+        assert_eq!(written(&[16, 0]).costs(2, 1, USUAL), [32, 16]);
+        assert_eq!(written(&[16, 0]).cheapest(2, 1, USUAL), Way::Reconstruct);
         // One chunk of four under two parities: three chunks by either way.
-        assert_eq!(op(&[16, 0, 0, 0]).costs(4, 2), [48, 48]);
-        assert_eq!(op(&[1, 0, 0, 0, 0, 0]).cheapest(6, 1), Way::Modify);
-        assert_eq!(op(&[16, 0, 0, 0]).cheapest(4, 0), Way::Modify, "parity is in its cache");
+        assert_eq!(written(&[16, 0, 0, 0]).costs(4, 2, USUAL), [48, 48]);
+        assert_eq!(written(&[1, 0, 0, 0, 0, 0]).cheapest(6, 1, USUAL), Way::Modify);
+        assert_eq!(written(&[16, 0, 0, 0]).cheapest(4, 0, USUAL), Way::Modify, "parity is in its cache");
     }
 
     #[test]
     fn joined_writes_fill_stripes() {
-        let mut first = op(&[16, 8]);
-        first.join(&op(&[3, 8]).blocks);
-        assert!(first.is_full(2));
+        let mut first = written(&[16, 8]);
+        first.join(&written(&[3, 8]), USUAL);
+        assert!(first.is_full(2, USUAL));
+    }
+
+    proptest! {
+        /// Whatever joins, all that is written and the parity of it lies in its chunk, for every size of chunks.
+        #[test]
+        fn joined_writes_stay_in_their_chunks(
+            shift in 0_u32..8,
+            writes in vec((0_usize..4, any::<u8>(), any::<u8>()), 1..6),
+        ) {
+            let chunk = ChunkSize::new(4096 << shift).expect("it is a size");
+            let mut all = Written::NOTHING;
+            for (data, first, blocks) in writes {
+                let first = first % chunk.blocks();
+                let mut one = Written::NOTHING;
+                one.first[data] = first;
+                one.blocks[data] = blocks % (chunk.blocks() - first) + 1;
+                all.join(&one, chunk);
+                let end = u32::from(all.first[data]) + u32::from(all.blocks[data]);
+                prop_assert!(end <= u32::from(chunk.blocks()) && all.first[data] <= first);
+            }
+            let span = all.span(chunk);
+            let first = all.first_of_parity(span, chunk);
+            prop_assert!(u32::from(first) + u32::from(span) <= u32::from(chunk.blocks()));
+        }
     }
 }

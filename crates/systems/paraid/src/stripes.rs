@@ -1,10 +1,10 @@
 //! Writes over stripes with parity.
 
-use crate::base::{Base, Event};
-use crate::config::{ArrayConfig, BLOCK_BYTES, CHUNK_BLOCKS, CHUNK_BYTES, Design, WIDTH_MAX};
+use crate::base::{Base, Event, Piece};
+use crate::config::{ArrayConfig, BLOCK_BYTES, Design, WIDTH_MAX};
 use crate::exchange::Exchanges;
 use crate::fusion::Fusion;
-use crate::stripe::{NONE, Part, StripeOp, Way, Work};
+use crate::stripe::{NONE, Part, StripeOp, Way, Work, Written};
 use flashyard_kernel::Slab;
 use flashyard_units::{SimSpan, SimTime};
 
@@ -39,31 +39,34 @@ impl Stripes {
     /// Splits a write into stripes, each of which is written as a whole.
     pub(crate) fn write(&mut self, base: &mut Base, now: SimTime, number: u32) {
         let request = base.requests[number as usize];
-        let stripe_bytes = base.config.data() as u64 * u64::from(CHUNK_BYTES);
+        let size = base.config.chunk;
+        let stripe_bytes = base.config.data() as u64 * u64::from(size.bytes());
         let (mut at, end) = (request.offset, request.offset + u64::from(request.len));
         // The request itself holds one, so that none of its stripes completes it early.
         base.requests[number as usize].left = 1;
         while at < end {
             let stripe = at / stripe_bytes;
             let stripe_end = ((stripe + 1) * stripe_bytes).min(end);
-            let mut blocks = [0; WIDTH_MAX];
+            let mut written = Written::NOTHING;
             while at < stripe_end {
-                let chunk = at / u64::from(CHUNK_BYTES);
-                let piece_end = ((chunk + 1) * u64::from(CHUNK_BYTES)).min(stripe_end);
+                let chunk = size.in_bytes(at);
+                let piece_end = ((chunk + 1) * u64::from(size.bytes())).min(stripe_end);
                 let first = at / u64::from(BLOCK_BYTES);
                 let last = piece_end.div_ceil(u64::from(BLOCK_BYTES));
-                blocks[(chunk % base.config.data() as u64) as usize] = (last - first) as u8;
+                let data = (chunk % base.config.data() as u64) as usize;
+                written.first[data] = (first % u64::from(size.blocks())) as u8;
+                written.blocks[data] = (last - first) as u8;
                 at = piece_end;
             }
             base.requests[number as usize].left += 1;
-            self.join(base, now, stripe as u32, blocks, number);
+            self.join(base, now, stripe as u32, written, number);
         }
         self.part_done(base, now, number);
     }
 
     /// A request writes blocks of a stripe: it begins, joins the write that waits, or waits itself.
-    fn join(&mut self, base: &mut Base, now: SimTime, stripe: u32, blocks: [u8; WIDTH_MAX], request: u32) {
-        let mut op = StripeOp::new(stripe, Work::Write, blocks);
+    fn join(&mut self, base: &mut Base, now: SimTime, stripe: u32, written: Written, request: u32) {
+        let mut op = StripeOp::new(stripe, Work::Write, written);
         let part = self.parts.insert(Part { request, next: NONE }) as u32;
         op.parts = part;
         let mut last = self.active[stripe as usize];
@@ -80,7 +83,7 @@ impl Stripes {
             last = waiting;
             let waiting = &mut self.ops[waiting as usize];
             if base.config.design != Design::Mdraid && waiting.work == Work::Write {
-                waiting.join(&blocks);
+                waiting.written.join(&written, base.config.chunk);
                 self.parts[part as usize].next = std::mem::replace(&mut waiting.parts, part);
                 base.counters.joined += 1;
                 return;
@@ -97,7 +100,7 @@ impl Stripes {
         if base.config.design != Design::Mdraid {
             return now + work;
         }
-        let visit = software.visit * u64::from(self.ops[op as usize].span());
+        let visit = software.visit * u64::from(self.ops[op as usize].written.span(base.config.chunk));
         let daemon = &mut self.daemons[base.places.group(stripe)];
         *daemon = (*daemon).max(now) + visit + work;
         *daemon
@@ -129,7 +132,7 @@ impl Stripes {
     /// How parity comes about.
     fn way(&self, base: &mut Base, op: &StripeOp) -> Way {
         let (data, parities, stripe) = (base.config.data(), base.config.parities, op.stripe);
-        if op.is_full(data) {
+        if op.written.is_full(data, base.config.chunk) {
             return Way::Full;
         }
         if base.config.design == Design::FusionRaid {
@@ -141,12 +144,12 @@ impl Stripes {
             }
             for of in 0..data {
                 if base.is_failed(stripe, base.column(stripe, of)) {
-                    return if op.blocks[of] > 0 { Way::Reconstruct } else { Way::Modify };
+                    return if op.written.blocks[of] > 0 { Way::Reconstruct } else { Way::Modify };
                 }
             }
         }
         let known = self.knows_parity(stripe);
-        let way = op.cheapest(data, if known { 0 } else { parities });
+        let way = op.written.cheapest(data, if known { 0 } else { parities }, base.config.chunk);
         base.counters.parity_hits += u64::from(known && way == Way::Modify);
         way
     }
@@ -156,36 +159,39 @@ impl Stripes {
         size > 0 && self.parity_cache[stripe as usize % size] == stripe
     }
 
-    /// Columns that an operation reads, and blocks of them.
-    fn reads(&self, base: &Base, number: u32) -> impl Iterator<Item = (usize, u8)> + use<> {
+    /// Columns that an operation reads, and which part of them.
+    fn reads(&self, base: &Base, number: u32) -> impl Iterator<Item = (usize, Piece)> + use<> {
         let op = self.ops[number as usize];
         let (data, parities) = (base.config.data(), base.config.parities);
         let (start, width) = (op.stripe as usize % base.config.width, base.config.width);
-        let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
+        let span = op.span(base.config.chunk);
+        let first = op.written.first_of_parity(span, base.config.chunk);
         let parity_span = if self.knows_parity(op.stripe) { 0 } else { span };
+        let chunk = base.config.chunk;
         let mut rests = [0; WIDTH_MAX];
         if let (Some(fusion), Way::Replicate) = (&self.fusion, op.way) {
             for (data, rest) in rests.iter_mut().enumerate().take(data) {
-                *rest = fusion.rest(op.stripe, data, op.blocks[data]);
+                *rest = fusion.rest(op.stripe, data, op.written.blocks[data], chunk);
             }
         }
         let blocks = move |column: usize| match (op.way, column < parities) {
-            (Way::Replicate, false) => rests[column - parities],
-            (Way::Modify, true) => parity_span,
-            (Way::Modify, false) => op.blocks[column - parities],
-            (Way::Reconstruct, false) => span.saturating_sub(op.blocks[column - parities]),
-            _ => 0,
+            (Way::Replicate, false) => (0, rests[column - parities]),
+            (Way::Modify, true) => (first, parity_span),
+            (Way::Modify, false) => (op.written.first[column - parities], op.written.blocks[column - parities]),
+            (Way::Reconstruct, false) => (first, span.saturating_sub(op.written.blocks[column - parities])),
+            _ => (0, 0),
         };
         let all = (0..data + parities).map(move |column| ((start + column) % width, blocks(column)));
-        all.filter(|&(_, blocks)| blocks > 0)
+        all.filter(|&(_, (_, blocks))| blocks > 0)
+            .map(|(column, (first, blocks))| (column, Piece::of_blocks(first, blocks)))
     }
 
     /// The first commands of an operation go out.
     pub(crate) fn begun(&mut self, base: &mut Base, now: SimTime, number: u32) {
         let stripe = self.ops[number as usize].stripe;
         let mut done = self.read_partner(base, now, number);
-        for (column, blocks) in self.reads(base, number) {
-            done = done.max(base.command(now, stripe, column, false, u32::from(blocks) * BLOCK_BYTES));
+        for (column, piece) in self.reads(base, number) {
+            done = done.max(base.command(now, stripe, column, false, piece));
         }
         base.after(done, SimSpan::ZERO, Event::Read(number));
     }
@@ -193,14 +199,14 @@ impl Stripes {
     /// All that an operation reads is there: parity is made.
     pub(crate) fn combine(&mut self, base: &mut Base, now: SimTime, number: u32) {
         let op = self.ops[number as usize];
-        let written = op.blocks.iter().filter(|&&blocks| blocks > 0).count();
+        let written = op.written.blocks.iter().filter(|&&blocks| blocks > 0).count();
         let (chunks, copies) = match op.way {
             Way::Full | Way::Reconstruct => (base.config.data(), 1),
             Way::Modify => (written + 1, 1),
             Way::NoParity => (0, 1),
             Way::Replicate => (0, 1 + base.config.parities),
         };
-        let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
+        let span = op.span(base.config.chunk);
         let commands = written * copies + if op.way == Way::Replicate { 0 } else { base.config.parities };
         let at = self.software(base, now, number, commands, base.combining(span, chunks));
         base.at(at, Event::Combined(number));
@@ -221,17 +227,21 @@ impl Stripes {
             0
         };
         for data in 0..base.config.data() {
-            let blocks = if redirected & 1 << data == 0 { op.blocks[data] } else { CHUNK_BLOCKS };
+            let (first, blocks) = match redirected & 1 << data {
+                0 => (op.written.first[data], op.written.blocks[data]),
+                _ => (0, base.config.chunk.blocks()),
+            };
             if blocks > 0 {
                 let column = base.column(stripe, data);
-                done = done.max(base.command(now, stripe, column, true, u32::from(blocks) * BLOCK_BYTES));
+                done = done.max(base.command(now, stripe, column, true, Piece::of_blocks(first, blocks)));
             }
         }
         if op.way != Way::NoParity {
-            let span = if op.work == Work::Convert { CHUNK_BLOCKS } else { op.span() };
+            let span = op.span(base.config.chunk);
+            let piece = Piece::of_blocks(op.written.first_of_parity(span, base.config.chunk), span);
             for parity in 0..base.config.parities {
                 let column = base.parity_column(stripe, parity);
-                done = done.max(base.command(now, stripe, column, true, u32::from(span) * BLOCK_BYTES));
+                done = done.max(base.command(now, stripe, column, true, piece));
             }
             let size = self.parity_cache.len();
             if size > 0 {
@@ -290,7 +300,7 @@ impl Stripes {
                 return;
             }
             fusion.is_converting = true;
-            let op = self.ops.insert(StripeOp::new(stripe, Work::Convert, [0; WIDTH_MAX])) as u32;
+            let op = self.ops.insert(StripeOp::new(stripe, Work::Convert, Written::NOTHING)) as u32;
             self.active[stripe as usize] = op;
             return self.begin(base, now, op);
         }

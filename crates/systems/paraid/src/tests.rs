@@ -2,7 +2,7 @@
 
 use crate::exchange::Exchanges;
 use crate::places::Places;
-use crate::{Array, ArrayConfig, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
+use crate::{Array, ArrayConfig, ChunkSize, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
 use flashyard_kernel::Rng;
 use flashyard_units::{ByteRate, Named, SimSpan};
 use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec};
@@ -20,11 +20,12 @@ fn drive(capacity_mib: u64, rate_mb: u64) -> RateConfig {
     }
 }
 
-fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
+pub(crate) fn config(design: Design, drives: Vec<RateConfig>) -> ArrayConfig {
     ArrayConfig {
         design,
         drives,
         timed: Vec::new(),
+        chunk: ChunkSize::USUAL,
         width: 3,
         parities: 1,
         failed: None,
@@ -61,7 +62,7 @@ fn load(read_share: f64, address: AddressPattern, size: u32, span_bytes: u64) ->
     Box::new(Synthetic::new(spec, Rng::named(1, "load")).expect("it is a load"))
 }
 
-fn alike() -> Vec<RateConfig> {
+pub(crate) fn alike() -> Vec<RateConfig> {
     vec![drive(256, 2000); 3]
 }
 

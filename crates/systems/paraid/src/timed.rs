@@ -67,6 +67,8 @@ impl Member for TimedMember {
     fn counters(&self, now: SimTime) -> MemberCounters {
         let open = if self.under_way > 0 { now.saturating_since(self.since) } else { SimSpan::ZERO };
         let MemberCounters { busy, nominal, .. } = self.counters;
-        MemberCounters { busy: busy + open, nominal: nominal + open, ..self.counters }
+        let ftl = self.drive.data.ftl.counters();
+        let slots = [ftl.host_slots, ftl.programmed_slots()];
+        MemberCounters { busy: busy + open, nominal: nominal + open, slots, ..self.counters }
     }
 }

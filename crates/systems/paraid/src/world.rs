@@ -1,7 +1,7 @@
 //! An array under requests: workers, the measured time, figures.
 
 use crate::base::{AnyMember, Base, Counters, Event, Request};
-use crate::config::{ArrayConfig, ArrayRunError, CHUNK_BYTES};
+use crate::config::{ArrayConfig, ArrayRunError};
 use crate::log::Log;
 use crate::member::{MemberCounters, RateMember};
 use crate::places::Places;
@@ -106,7 +106,9 @@ impl Array {
     pub fn volume(&self) -> u64 {
         match &self.log {
             Some(log) => log.volume(),
-            None => self.base.places.stripes() * self.base.config.data() as u64 * u64::from(CHUNK_BYTES),
+            None => {
+                self.base.places.stripes() * self.base.config.data() as u64 * u64::from(self.base.config.chunk.bytes())
+            }
         }
     }
 
@@ -222,15 +224,7 @@ impl Array {
 
     fn figures(self, end: SimTime) -> ArrayFigures {
         let measured = self.base.config.measure;
-        let since = |(drive, begun): (&AnyMember, &MemberCounters)| {
-            let now = drive.counters(end);
-            MemberCounters {
-                busy: now.busy - begun.busy,
-                nominal: now.nominal - begun.nominal,
-                commands: [0, 1].map(|kind| now.commands[kind] - begun.commands[kind]),
-                bytes: [0, 1].map(|kind| now.bytes[kind] - begun.bytes[kind]),
-            }
-        };
+        let since = |(drive, begun): (&AnyMember, &MemberCounters)| drive.counters(end).since(begun);
         let drives: Vec<MemberCounters> = self.base.drives.iter().zip(&self.begun).map(since).collect();
         let mut broken = Vec::new();
         let under_way = self.base.requests.len() as u64;
@@ -265,6 +259,67 @@ impl Array {
             under_way,
             broken,
             window: self.window,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{BLOCK_BYTES, ChunkSize, Design};
+    use crate::tests::{alike, config};
+    use flashyard_blk::Operation;
+    use flashyard_describe::DriveSection;
+    use flashyard_ssd::DriveConfig;
+
+    fn ssd() -> DriveConfig {
+        let text = include_str!("../../../../profiles/drives/r8.toml");
+        let mut section: DriveSection = toml::from_str(text).expect("it is a drive");
+        section.pages_per_block = 16;
+        flashyard_describe::drive::drive(&section).expect("it is a drive")
+    }
+
+    /// Commands that a request sends to SSDs: operations, first blocks in their chunks, and counts.
+    fn commands(chunk: ChunkSize, offset: u64, len: u32, is_write: bool) -> Vec<(Operation, u32, u32)> {
+        let mut config = config(Design::Straid, alike());
+        config.chunk = chunk;
+        config.timed = (0..config.drives.len()).map(|number| (number, ssd())).collect();
+        let mut array = Array::new(config).expect("it is an array");
+        let request = Request { issued: SimTime::ZERO, offset, len, is_write, left: 0 };
+        let number = array.base.requests.insert(request) as u32;
+        array.handle(SimTime::ZERO, Event::Start(number));
+        let mut sent: Vec<(u32, u8, Operation, u32, u32)> = Vec::new();
+        loop {
+            for (number, (_, drive, spec)) in array.base.commands.iter() {
+                let one = (number as u32, *drive, spec.operation, spec.first, spec.count);
+                if !sent.contains(&one) {
+                    sent.push(one);
+                }
+            }
+            let Some(now) = array.base.runner.advance(&mut FreeRun) else { break };
+            let event = array.base.runner.take();
+            array.handle(now, event);
+        }
+        assert!(array.base.requests.is_empty() && array.base.failed.is_none());
+        let blocks = u32::from(chunk.blocks());
+        sent.iter().map(|&(_, _, operation, first, count)| (operation, first % blocks, count)).collect()
+    }
+
+    #[test]
+    fn parts_of_chunks_lie_at_their_places_on_ssds() {
+        for kib in [16, 64, 256] {
+            let chunk = ChunkSize::new(kib << 10).expect("it is a size");
+            let (bytes, blocks) = (u64::from(chunk.bytes()), u32::from(chunk.blocks()));
+            let last_but_one = 2 * bytes - 2 * u64::from(BLOCK_BYTES);
+            // The other chunk of data is read for parity; data and parity are written.
+            let sent = commands(chunk, last_but_one, BLOCK_BYTES, true);
+            let expected = [Operation::Read, Operation::Write, Operation::Write];
+            assert_eq!(sent, expected.map(|operation| (operation, blocks - 2, 1)), "{kib}");
+            let sent = commands(chunk, bytes - u64::from(BLOCK_BYTES), 2 * BLOCK_BYTES, false);
+            assert_eq!(sent, [(Operation::Read, blocks - 1, 1), (Operation::Read, 0, 1)], "{kib}");
+            // Half a block of each: bytes of neither begin at a block.
+            let sent = commands(chunk, u64::from(BLOCK_BYTES) / 2, BLOCK_BYTES, false);
+            assert_eq!(sent, [(Operation::Read, 0, 2)], "{kib}");
         }
     }
 }

@@ -319,12 +319,6 @@ impl ParityWorld {
             }
         }
         let begun = &self.begun;
-        let since = |(now, begun): (MemberCounters, &MemberCounters)| MemberCounters {
-            busy: now.busy - begun.busy,
-            nominal: now.nominal - begun.nominal,
-            commands: [0, 1].map(|kind| now.commands[kind] - begun.commands[kind]),
-            bytes: [0, 1].map(|kind| now.bytes[kind] - begun.bytes[kind]),
-        };
         let busy = self.host_busy();
         let links = self.link_bytes();
         ParityFigures {
@@ -337,7 +331,12 @@ impl ParityWorld {
                 peers: self.carried.peers - begun.carried.peers,
             },
             host_busy: [0, 1].map(|lane| busy[lane] - begun.host_busy[lane]),
-            drives: self.drives.iter().map(|drive| drive.counters(end)).zip(&begun.drives).map(since).collect(),
+            drives: self
+                .drives
+                .iter()
+                .zip(&begun.drives)
+                .map(|(drive, begun)| drive.counters(end).since(begun))
+                .collect(),
             links: links.iter().zip(&begun.links).map(|(now, begun)| [now[0] - begun[0], now[1] - begun[1]]).collect(),
             latency: self.done.2,
             broken,

@@ -1,7 +1,7 @@
 //! Needs of designs beside drives: the bytes of their maps.
 
 use super::section::ParaidScenario;
-use crate::{CHUNK_BYTES, Design};
+use crate::Design;
 use flashyard_array::layout::{Layout, Member};
 use flashyard_array::learned::LearnedMap;
 use flashyard_describe::ScenarioError;
@@ -21,12 +21,13 @@ pub(super) fn map_bytes(base: &ParaidScenario, array: &str, design: Design) -> R
     let capacity: u64 = drives.iter().map(|drive| drive.capacity).sum();
     match design {
         Design::Mdraid | Design::Straid => Ok(0.0),
-        Design::FusionRaid => Ok(FUSION_BYTES_PER_CHUNK * (capacity / u64::from(CHUNK_BYTES)) as f64),
+        Design::FusionRaid => Ok(FUSION_BYTES_PER_CHUNK * base.chunk()?.in_bytes(capacity) as f64),
         Design::Swan => Ok(SWAN_SHARE * capacity as f64),
         Design::LogRaid => Ok(LOG_SHARE * capacity as f64),
         Design::ParaidStatic | Design::Paraid | Design::HeteroRaid => {
+            let size = base.chunk()?;
             let member = |drive: &crate::RateConfig| Member {
-                chunks: drive.capacity / u64::from(CHUNK_BYTES),
+                chunks: size.in_bytes(drive.capacity),
                 speed: drive.read_rate.get(),
             };
             let members: Vec<Member> = drives.iter().map(member).collect();

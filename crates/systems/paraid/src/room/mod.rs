@@ -188,10 +188,10 @@ mod tests {
         let ssd = "ssd.drive={profile=\"r8\", blocks_per_plane=64, pages_per_block=32, filled=0.9}";
         let array = "paraid.arrays.mixed={width=3, parities=1, drives=[\
                      {kind=\"nvme\", capacity=\"1 GiB\", timed=true, count=2}, {kind=\"sata\", capacity=\"200 GiB\", count=2}]}";
-        for load in ["p-write", "p-read", "meta"] {
+        for (load, chunk) in [("p-write", "16 KiB"), ("p-read", "64 KiB"), ("meta", "256 KiB")] {
             let short = ["paraid.warmup=\"5 ms\"", "paraid.measure=\"40 ms\"", "paraid.array=\"mixed\"", ssd, array];
             let mut settings = short.map(str::to_owned).to_vec();
-            settings.push(format!("paraid.workload=\"{load}\""));
+            settings.extend([format!("paraid.workload=\"{load}\""), format!("paraid.chunk=\"{chunk}\"")]);
             let scenario = LANGUAGE.resolve(TEXT, "x.toml", &settings, &NoFiles).expect("it is good").scenario;
             for design in Design::ALL.iter().filter(|design| **design != Design::Swan) {
                 let measured = run(&scenario, design.name(), &NoFiles, &mut |_| true).expect("it runs");
@@ -281,6 +281,8 @@ mod tests {
             ("paraid.failed=17", "paraid.failed"),
             ("paraid.arrays.config-1.drives=[{kind=\"nvme\", capacity=\"9 GiB\", timed=true, count=3}]", "ssd.drive"),
             ("paraid.workloads.meta.theta=0.0", "theta"),
+            ("paraid.chunk=\"96 KiB\"", "paraid.chunk"),
+            ("paraid.chunk=\"1 MiB\"", "paraid.chunk"),
         ] {
             let refused = LANGUAGE.resolve(TEXT, "x.toml", &[setting.to_owned()], &NoFiles);
             let refused = refused.err().unwrap_or_else(|| panic!("{setting} is wrong")).to_string();

@@ -43,6 +43,23 @@ static AMPLIFICATION: Metric = Metric::maybe(
 )
 .better(Better::Less)
 .terminal("written\n/asked", 1.0, 2);
+static PROGRAMMED: Metric = Metric::maybe(
+    "flash_bytes_per_byte",
+    "Flash bytes by a byte asked",
+    Unit::Ratio,
+    "bytes that the array writes by bytes that requests wrote, times the write amplification of its drives, all of which are SSDs",
+)
+.or_absent("servers of rates have no flash")
+.better(Better::Less);
+static AMPLIFIED: Metric = Metric::maybe(
+    "write_amplification",
+    "Write amplification",
+    Unit::Ratio,
+    "slots written to flash for each slot written to the SSD, in the measured time",
+)
+.or_absent("a server of rates has no flash")
+.better(Better::Less)
+.terminal("write\nampl.", 1.0, 2);
 static EMBODIED: Metric =
     emission("emission.making_kg", "Making", "CO2 of making flash and the map's DRAM, array of full size, in kg");
 static OPERATION: Metric = emission(
@@ -108,7 +125,7 @@ pub(super) static DECLARATION: Declaration = Declaration {
         metrics: || OF_DRIVE.iter().map(|row| row.0).collect(),
         series: Vec::new,
         timeline: "timeline",
-        shown: &[&IOS, &READ_BYTES, &WRITE_BYTES, &BUSY],
+        shown: &[&IOS, &READ_BYTES, &WRITE_BYTES, &BUSY, &AMPLIFIED],
     }],
     causes: &[],
     tables: &[],
@@ -166,6 +183,12 @@ static ROWS: &[Row] = &[
         let asked = run.figures.window.bytes[1];
         (asked > 0).then(|| written as f64 / asked as f64).into()
     }),
+    (&PROGRAMMED, |run| {
+        let asked = run.figures.window.bytes[1];
+        let on_flash = |drive: &MemberCounters| amplification(drive).map(|by| by * drive.bytes[1] as f64);
+        let sum: Option<f64> = run.figures.drives.iter().map(on_flash).sum();
+        sum.filter(|_| asked > 0).map(|sum| sum / asked as f64).into()
+    }),
     (&VOLUME, |run| run.figures.volume.into()),
     (&MAP, |run| (run.map as u64).into()),
     (&FULL, |run| run.figures.counters.ways[0].into()),
@@ -201,7 +224,13 @@ static OF_DRIVE: &[OfDrive] = &[
     (&WRITE_BYTES, |drive, _| drive.bytes[1].into()),
     (&IOPS, |drive, seconds| (drive.commands.iter().sum::<u64>() as f64 / seconds).into()),
     (&BUSY, |drive, seconds| (drive.busy.as_secs_f64() / seconds).min(1.0).into()),
+    (&AMPLIFIED, |drive, _| amplification(drive).into()),
 ];
+
+/// Slots that an SSD programmed for each that its host wrote.
+fn amplification(drive: &MemberCounters) -> Option<f64> {
+    (drive.slots[0] > 0).then(|| drive.slots[1] as f64 / drive.slots[0] as f64)
+}
 
 /// The figures of a run.
 ///

@@ -1,7 +1,7 @@
 //! The `[paraid]` section of scenarios: arrays, kinds of drives, software, loads.
 
 use crate::{
-    ArrayConfig, ArrayRunError, CHUNK_BYTES, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig,
+    ArrayConfig, ArrayRunError, ChunkSize, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig,
 };
 use flashyard_describe::drive::drive;
 use flashyard_describe::{
@@ -11,6 +11,7 @@ use flashyard_kernel::Rng;
 use flashyard_measure::Source;
 use flashyard_report::{CarbonFactors, Emission};
 use flashyard_ssd::DriveConfig;
+use flashyard_units::Bytes;
 use flashyard_workload::{
     AddressPattern, Arrival, Replay, ReplayOptions, SizeMix, SourceError, Synthetic, SyntheticSpec,
 };
@@ -66,6 +67,10 @@ pub(super) struct ParaidSection {
     /// Capacities are divided by this.
     #[schemars(range(min = 1, max = 65_536))]
     pub(super) scale: u32,
+    /// The size of chunks: a power of two.
+    #[serde(default = "usual_chunk")]
+    #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "512 KiB"))]
+    chunk: Size,
     /// The number of a drive that is gone, counted from 0.
     #[schemars(range(min = 0, max = 254))]
     failed: Option<u32>,
@@ -268,6 +273,11 @@ struct WorkloadSection {
     go_on: f64,
 }
 
+/// \[P\] sheet paraid §4
+fn usual_chunk() -> Size {
+    Size(Bytes::new(u64::from(ChunkSize::USUAL.bytes())))
+}
+
 /// \[A\] ratings are in bytes that hosts write
 fn as_rated() -> f64 {
     1.0
@@ -373,6 +383,15 @@ impl ParaidScenario {
         slots.enumerate().filter(|slot| slot.1).map(|(number, _)| Ok((number, self.ssd()?))).collect()
     }
 
+    /// The size of chunks.
+    ///
+    /// Errors: one that is no power of two.
+    pub(super) fn chunk(&self) -> Result<ChunkSize, ScenarioError> {
+        let bytes = self.paraid.chunk.0.get();
+        let wrong = || format!("{bytes} bytes are no size of chunks; give a power of two from 4 KiB to 512 KiB");
+        ChunkSize::new(bytes).ok_or_else(|| ScenarioError::value("paraid.chunk", wrong()))
+    }
+
     /// Chunks of a stripe of an array.
     ///
     /// Errors: no such array.
@@ -390,15 +409,20 @@ impl ParaidScenario {
         for drive in &mut drives {
             drive.capacity /= u64::from(paraid.scale);
         }
-        if let Some(small) = drives.iter().position(|drive| drive.capacity < u64::from(CHUNK_BYTES)) {
-            let message =
-                format!("drive {small} of {array} has no room for a chunk of 64 KiB; give less than {}", paraid.scale);
+        let chunk = self.chunk()?;
+        if let Some(small) = drives.iter().position(|drive| drive.capacity < u64::from(chunk.bytes())) {
+            let message = format!(
+                "drive {small} of {array} has no room for a chunk of {} KiB; give less than {}",
+                chunk.bytes() >> 10,
+                paraid.scale
+            );
             return Err(ScenarioError::value("paraid.scale", message));
         }
         Ok(ArrayConfig {
             design,
             drives,
             timed: self.timed(of)?,
+            chunk,
             width: of.width as usize,
             parities: of.parities as usize,
             failed: paraid.failed.map(|drive| drive as usize),
