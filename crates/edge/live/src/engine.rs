@@ -1,17 +1,21 @@
 //! The loop: one thread that runs the enclosure, its media and its front ends.
 
+mod change;
 mod pending;
 mod request;
+mod window;
 
 use crate::budget::Limits;
 use crate::clock::{Lateness, Paced, Tempo, noise};
-use crate::error::EngineError;
+use crate::error::{BlockSizeError, EngineError};
 use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
 use crate::report::Report;
-use flashyard_blk::VolumeInfo;
+use change::Change;
+use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
@@ -67,6 +71,11 @@ pub struct Engine {
     heard: Duration,
     /// By token.
     pending: Slab<Pending>,
+    /// Requests that change units in part, and those of them that go on with their next step.
+    changes: Slab<Change>,
+    changes_to_go_on: Vec<u32>,
+    /// By volume: a unit that its drive maps has 2^n of its blocks.
+    shifts: Vec<u8>,
     /// Room for the places of slots, of requests that are over.
     spare_places: Vec<Places>,
     /// Tokens of requests that were given up and that a drive may still be at, and when to look at them again.
@@ -94,6 +103,7 @@ impl Engine {
             }
         }
         let volumes = session.world().volumes();
+        let shifts = vec![0; volumes.len()];
         let volumes = exports.iter().map(|id| volumes[id.index()]).collect();
         let fronts = FrontEnds::new(volumes)?;
         Ok(Self {
@@ -109,6 +119,9 @@ impl Engine {
             turned: Duration::ZERO,
             heard: Duration::ZERO,
             pending: Slab::default(),
+            changes: Slab::default(),
+            changes_to_go_on: Vec::new(),
+            shifts,
             spare_places: Vec::new(),
             given_up: Vec::new(),
             look_again: Duration::ZERO,
@@ -119,6 +132,24 @@ impl Engine {
             requests: [0; 5],
             bytes: [0; 2],
         })
+    }
+
+    /// Sets the size of a volume's blocks, before clients have seen it. Drives map units of 4 KiB whatever it is: a block may
+    /// be smaller, and is then a part of a unit. Panics beyond the volumes of the world.
+    ///
+    /// Errors: a size that there is not; smaller blocks of a volume that lies on several drives, as what one of them holds beside
+    /// such a block may be old.
+    pub fn set_block_bytes(&mut self, volume: VolumeId, block_bytes: u32) -> Result<(), BlockSizeError> {
+        if !matches!(block_bytes, 512 | SLOT_BYTES) {
+            return Err(BlockSizeError::Unknown(block_bytes));
+        }
+        if block_bytes < SLOT_BYTES && self.session.world().drives_of(volume).len() > 1 {
+            return Err(BlockSizeError::SeveralDrives(volume));
+        }
+        self.shifts[volume.index()] = (SLOT_BYTES / block_bytes).trailing_zeros() as u8;
+        let of_world = self.session.world().volumes()[volume.index()];
+        self.fronts.set_blocks(with_blocks(of_world, block_bytes));
+        Ok(())
     }
 
     /// Adds a way for clients to reach the enclosure.
@@ -187,7 +218,7 @@ impl Engine {
         let heard = events.iter().next().is_some();
         let drives = Drives::of(self.session.world(), &self.media);
         more |= self.fronts.turn(self.turned, events, drives, |_| {});
-        let asked = self.fronts.has_asked();
+        let asked = self.fronts.has_asked() || !self.changes_to_go_on.is_empty();
         if heard || asked {
             self.heard = self.turned;
         }
@@ -210,7 +241,7 @@ impl Engine {
         self.fronts.send(Drives::of(self.session.world(), &self.media));
         self.write_journal();
         // Front ends that wait for room may go on once something was given back.
-        Ok(more || self.fronts.has_asked() || self.fronts.releases() != releases)
+        Ok(more || self.fronts.has_asked() || !self.changes_to_go_on.is_empty() || self.fronts.releases() != releases)
     }
 
     /// Lets the enclosure do what is due, at most for a while, and hands answers out; returns whether there may be more.
@@ -276,6 +307,9 @@ impl Engine {
 
     /// Hands what was asked over to the enclosure.
     fn take_in(&mut self, now: SimTime) {
+        if !self.changes_to_go_on.is_empty() {
+            self.go_on_changes(now);
+        }
         let mut inbox = self.fronts.take_inbox();
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
@@ -421,4 +455,15 @@ impl Engine {
         self.media.close().map_err(EngineError::Media)?;
         self.journal_failed.map_or(Ok(report), |error| Err(EngineError::Journal(error)))
     }
+}
+
+/// A volume of a world, whose blocks are the units of its drive, with blocks of this size. Remaps are of whole units.
+fn with_blocks(volume: VolumeInfo, block_bytes: u32) -> VolumeInfo {
+    let blocks = SLOT_BYTES / block_bytes;
+    let limits = VolumeLimits {
+        blocks: volume.limits.blocks * u64::from(blocks),
+        remaps: volume.limits.remaps && blocks == 1,
+        request_blocks: volume.limits.request_blocks.saturating_mul(blocks),
+    };
+    VolumeInfo { block_bytes, limits, ..volume }
 }

@@ -29,7 +29,7 @@ use crate::budget::{Budget, Limits};
 use crate::media::{Data, Life, Media, reads_as_zeros};
 use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
-use flashyard_flash::Layout;
+use flashyard_flash::{Layout, SLOT_BYTES};
 use flashyard_nvmf::target::Strangers;
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
@@ -131,6 +131,9 @@ pub enum Inbound {
     },
 }
 
+/// Sizes of blocks of a volume on one drive: units of 4 KiB, which the drive maps, and parts of them of 512 bytes.
+const FORMATS: [u8; 2] = [12, 9];
+
 /// Sockets of one front end at most: its keys are below this.
 pub const KEYS_MAX: usize = 1 << 16;
 
@@ -224,7 +227,7 @@ impl Context<'_> {
     /// State of a block now, with everything that was answered. Panics beyond the blocks of the volume.
     pub fn block_state(&self, volume: VolumeId, block: u64) -> BlockState {
         let Some((world, media)) = self.drives.0 else { return BlockState::Data };
-        match world.place(volume, block) {
+        match world.place(volume, block / self.blocks_of_unit(volume)) {
             Some((_, slot)) if !slot.is_some() => BlockState::Unmapped,
             Some((drive, slot)) if reads_as_zeros(media.drive(drive), slot) => BlockState::Zeros,
             _ => BlockState::Data,
@@ -238,12 +241,28 @@ impl Context<'_> {
         self.drives.0.map(health).unwrap_or_default()
     }
 
-    /// Blocks of a volume that hold something, as the drive on which most of them lie has it; `None` for a volume that is
+    /// Blocks of a volume that hold something, counted by whole units, as the drive on which most of them lie has it; `None` for a volume that is
     /// made of other things. Panics beyond the volumes of the world.
     pub fn used_blocks(&self, volume: VolumeId) -> Option<u64> {
         let (world, _) = self.drives.0?;
         let mapped = |drive: DriveId| world.health(drive, world.now()).mapped_slots;
-        world.drives_of(volume).into_iter().map(mapped).max()
+        let units = world.drives_of(volume).into_iter().map(mapped).max();
+        units.map(|units| units * self.blocks_of_unit(volume))
+    }
+
+    /// Blocks of a volume in one unit, of 4 KiB, that a drive maps.
+    pub fn blocks_of_unit(&self, volume: VolumeId) -> u64 {
+        self.volume(volume).map_or(1, |volume| u64::from(SLOT_BYTES / volume.block_bytes.clamp(1, SLOT_BYTES)))
+    }
+
+    /// Sizes of blocks that a volume may have, the fastest first, as logarithms; none of a volume that is made of other things.
+    /// Panics beyond the volumes of the world.
+    pub fn formats(&self, volume: VolumeId) -> &'static [u8] {
+        match self.drives.0 {
+            Some((world, _)) if world.drives_of(volume).len() == 1 => &FORMATS,
+            Some(_) => &FORMATS[..1],
+            None => &[],
+        }
     }
 
     /// How the flash of a volume's first drive is divided; `None` for a volume that is made of other things. Panics beyond

@@ -87,6 +87,13 @@ impl FrontEnds {
         &self.volumes
     }
 
+    /// A volume that clients see has other blocks from now on.
+    pub(crate) fn set_blocks(&mut self, volume: VolumeInfo) {
+        if let Some(shown) = self.volumes.iter_mut().find(|shown| shown.id == volume.id) {
+            *shown = volume;
+        }
+    }
+
     /// Where an engine registers sockets of its own, under the tokens of [`FrontEnds::token`].
     pub fn registry(&self) -> &mio::Registry {
         self.poll.registry()

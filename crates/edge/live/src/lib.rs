@@ -43,7 +43,7 @@ pub use budget::Limits;
 pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::Engine;
-pub use error::EngineError;
+pub use error::{BlockSizeError, EngineError};
 pub use flashyard_blk::Payload;
 pub use flashyard_nvmf::target::Strangers;
 pub use front::{Answered, BlockState, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};

@@ -1,5 +1,6 @@
 //! One request that the engine has taken from a front end.
 
+use super::window::Window;
 use crate::media::Kept;
 use flashyard_blk::{Payload, VolumeRequest};
 use flashyard_flash::Slot;
@@ -18,7 +19,11 @@ pub(super) struct Pending {
     /// Whose request it is, and the number by which its front end knows it.
     pub(super) front: usize,
     pub(super) tag: u64,
+    /// The request to the drive, in the units that it maps, and where the client's bytes lie in it.
     pub(super) request: VolumeRequest,
+    pub(super) window: Window,
+    /// The change of units in part of which it is a step.
+    pub(super) change: Option<u32>,
     /// Where the bytes of a read lie: the drive that has read a slot of it last.
     pub(super) drive: DriveId,
     pub(super) payload: Payload,
@@ -27,4 +32,6 @@ pub(super) struct Pending {
     pub(super) is_answered: bool,
     /// Whether the disk had no room for some of its bytes.
     pub(super) no_room: bool,
+    /// The unit that was to be changed in part, and whose bytes could not be read.
+    pub(super) damaged: Option<u32>,
 }

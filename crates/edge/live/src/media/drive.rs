@@ -109,7 +109,7 @@ impl DriveMedia {
     /// Whether `slot` holds what was written there, as far as that can be known: bytes that outlive the process have
     /// checksums.
     #[inline]
-    pub(super) fn is_whole(&self, slot: Slot) -> bool {
+    pub(crate) fn is_whole(&self, slot: Slot) -> bool {
         let place = self.place_of(slot);
         if !self.checked || !place.is_some() {
             return !self.unkept.is_gone(slot);
@@ -160,7 +160,7 @@ impl DriveMedia {
 
     /// Whether bytes have checksums.
     #[inline]
-    pub(super) fn is_checked(&self) -> bool {
+    pub(crate) fn is_checked(&self) -> bool {
         self.checked
     }
 

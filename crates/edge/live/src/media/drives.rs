@@ -55,6 +55,11 @@ impl Media {
         self.drives[drive.index()].failed_read(logical);
     }
 
+    /// The bytes that a write has just left in a place of a drive are not to be believed. Panics beyond the drives.
+    pub(crate) fn lose(&mut self, drive: DriveId, logical: u32, slot: Slot) {
+        self.drives[drive.index()].lost(logical, slot);
+    }
+
     /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there
     /// was room for the bytes of a write.
     ///

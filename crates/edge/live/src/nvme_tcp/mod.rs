@@ -1,6 +1,6 @@
 //! NVMe/TCP: sockets around the machines of `nvmf`.
 //!
-//! Each drive is a subsystem with one namespace of 4 KiB blocks. A drive that goes away takes its controllers with it:
+//! Each drive is a subsystem with one namespace. A drive that goes away takes its controllers with it:
 //! their connections are closed, and hosts that connect are told to try again until it is back. A host in the middle of
 //! setting a controller up gets its last answer first, as it does not look at the end of a connection before.
 //!
@@ -143,20 +143,29 @@ impl NvmeTcp {
         let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
         figures.used_blocks = context.used_blocks(volume.id);
-        figures.capacity =
-            context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, volume.limits.blocks));
+        let units = volume.limits.blocks / context.blocks_of_unit(volume.id);
+        figures.capacity = context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, units));
         self.target.set_figures(subsystem, figures);
     }
 
-    /// Tells hosts what sizes of writes suit a drive: a die row, which one command programs, and one of every die.
-    fn take_hints(&mut self, subsystem: usize, context: &Context<'_>) {
-        let Some(layout) = context.layout(self.volumes[subsystem]) else { return };
-        let granularity = layout.slots_per_die_row;
-        let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies) };
+    /// Tells hosts what the blocks of a drive are, and what sizes of writes suit it: a die row, which one command programs, and
+    /// one of every die.
+    fn take_shape(&mut self, subsystem: usize, context: &Context<'_>) {
+        let id = self.volumes[subsystem];
+        let (Some(volume), Some(layout)) = (context.volume(id), context.layout(id)) else { return };
+        let unit = context.blocks_of_unit(id) as u32;
+        let granularity = layout.slots_per_die_row.saturating_mul(unit);
+        let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
         let mut namespaces = self.target.config().subsystems[subsystem].namespaces.clone();
-        namespaces.iter_mut().for_each(|namespace| namespace.hints = Some(hints));
+        for namespace in &mut namespaces {
+            namespace.blocks = volume.limits.blocks;
+            namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
+            namespace.hints = Some(hints);
+            namespace.formats = context.formats(id);
+        }
         let taken = self.target.set_namespaces(subsystem, namespaces);
-        debug_assert!(taken.is_ok(), "hints contradict nothing");
+        debug_assert!(taken.is_ok(), "a drive has blocks, and hints contradict nothing");
+        self.target.set_remaps(subsystem, volume.limits.remaps);
     }
 
     /// Hands on what hosts want of capacity-variant drives.
@@ -391,7 +400,7 @@ impl FrontEnd for NvmeTcp {
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         for subsystem in 0..self.volumes.len() {
-            self.take_hints(subsystem, context);
+            self.take_shape(subsystem, context);
         }
         self.ports.register(context)
     }

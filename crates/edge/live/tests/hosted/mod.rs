@@ -17,7 +17,19 @@ pub(crate) const NQN: &str = "nqn.2026-11.io.flashyard:drive-0";
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Serves the drive while `client` works, from a directory if there is one.
+#[allow(dead_code, reason = "not every test serves blocks of 4 KiB")]
 pub(crate) fn serve<R: Send>(
+    scenario: &Scenario,
+    directory: Option<&Path>,
+    tempo: Tempo,
+    client: impl FnOnce(SocketAddr, Handle) -> R + Send,
+) -> (Report, R) {
+    serve_blocks(4096, scenario, directory, tempo, client)
+}
+
+/// Serves the drive as [`serve`] does, with blocks of so many bytes.
+pub(crate) fn serve_blocks<R: Send>(
+    block_bytes: u32,
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -27,6 +39,7 @@ pub(crate) fn serve<R: Send>(
     let SetUp { world, media, .. } = enclosure_of(scenario, directory).expect("its enclosure can serve");
     let mut engine =
         Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], tempo).expect("there is a poll");
+    engine.set_block_bytes(VolumeId::new(0), block_bytes).expect("there are such blocks");
     let limits = engine.volumes()[0].limits;
     let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, limits.blocks, 12)]);
     subsystem.has_remap = limits.remaps;

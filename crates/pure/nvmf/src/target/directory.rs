@@ -150,6 +150,12 @@ impl Target {
         Ok(())
     }
 
+    /// Sets whether the backend of `subsystem` takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap): hosts
+    /// that look see it.
+    pub fn set_remaps(&mut self, subsystem: usize, has_remap: bool) {
+        self.config.subsystems[subsystem].has_remap = has_remap;
+    }
+
     /// Replaces the hosts that may connect to `subsystem`; hosts that read the discovery log are notified. Existing
     /// controllers stay.
     pub fn set_hosts(&mut self, subsystem: usize, hosts: Hosts) {

@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::NAMESPACES_MAX;
 use flashyard_nvme::admin::{Identify, cns};
 use flashyard_nvme::identify::{
-    Descriptor, IdentifyController, IdentifyControllerNvm, IdentifyNamespace, IdentifyNamespaceIndependent,
+    Descriptor, IdentifyController, IdentifyControllerNvm, IdentifyNamespace, IdentifyNamespaceIndependent, LbaFormat,
     command_sets, controller_list, descriptors, namespace_list,
 };
 use flashyard_nvme::property::VERSION_2_0;
@@ -122,6 +122,8 @@ impl Session {
 fn command_set_limits(target: &Target, subsystem: Option<&Subsystem>) -> IdentifyControllerNvm {
     let mut it = IdentifyControllerNvm::new_zeroed();
     let blocks = target.config.limits.deallocate_blocks;
+    let block_log2 = subsystem.and_then(|subsystem| subsystem.namespaces.first()).map_or(12, |first| first.block_log2);
+    let blocks = blocks.saturating_mul(1 << 12_u8.saturating_sub(block_log2));
     if subsystem.is_some() && blocks > 0 {
         it.dsm_ranges_max = u8::MAX;
         it.dsm_range_blocks_max.set(blocks);
@@ -195,7 +197,7 @@ fn identify_namespace(
             // The part common to all namespaces; without management of namespaces that is the first one's format.
             let mut common = IdentifyNamespace::zeroed();
             if let Some(first) = namespaces.first() {
-                common.lba_formats[0].data_log2 = first.block_log2;
+                fill_formats(&mut common, first);
             }
             reply.extend_from_slice(common.as_bytes());
         }
@@ -241,7 +243,8 @@ fn namespace_structure(namespace: &Namespace, used: Option<u64>, limits: &Limits
     if used.is_some() {
         it.features |= IdentifyNamespace::THIN;
     }
-    it.lba_formats[0].data_log2 = namespace.block_log2;
+    fill_formats(&mut it, namespace);
+    it.format = namespace.format();
     it.sharing = 1;
     it.reservations = reservation::CAPABILITIES;
     // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
@@ -259,7 +262,29 @@ fn namespace_structure(namespace: &Namespace, used: Option<u64>, limits: &Limits
         let less_one = |blocks: u32| (blocks.clamp(1, 1 << 16) - 1) as u16;
         it.write_granularity.set(less_one(hints.granularity));
         it.write_optimal.set(less_one(hints.optimal));
-        // Zero is one block: the alignment of writes, granularity and alignment of deallocation.
+        // Zero is one block.
+        it.write_alignment.set(less_one(hints.unit));
+        it.deallocate_granularity.set(less_one(hints.unit));
+        it.deallocate_alignment.set(less_one(hints.unit));
+        if hints.unit > 1 {
+            // A unit gets its new place whole: what lies within one is written at once, also over a power failure.
+            it.features |= IdentifyNamespace::ATOMICS;
+            it.atomic_write.set(less_one(hints.unit));
+            it.atomic_write_power_fail.set(less_one(hints.unit));
+            it.atomic_boundary.set(less_one(hints.unit));
+            it.atomic_boundary_power_fail.set(less_one(hints.unit));
+        }
     }
     it
+}
+
+/// The formats of a namespace. Blocks that are smaller than the first ones are slower: their neighbours have to be read.
+fn fill_formats(it: &mut IdentifyNamespace, namespace: &Namespace) {
+    let sizes =
+        if namespace.formats.is_empty() { std::slice::from_ref(&namespace.block_log2) } else { namespace.formats };
+    it.formats = (sizes.len().clamp(1, it.lba_formats.len()) - 1) as u8;
+    for (format, &data_log2) in it.lba_formats.iter_mut().zip(sizes) {
+        let performance = if data_log2 < sizes[0] { LbaFormat::GOOD } else { LbaFormat::BEST };
+        *format = LbaFormat { data_log2, performance, ..LbaFormat::default() };
+    }
 }
