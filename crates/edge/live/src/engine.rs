@@ -1,6 +1,7 @@
 //! The loop: one thread that runs the enclosure, its media and its front ends.
 
 mod change;
+mod erase;
 mod pending;
 mod request;
 mod window;
@@ -13,14 +14,13 @@ use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
 use crate::report::Report;
-use change::Change;
-use flashyard_blk::{VolumeInfo, VolumeLimits};
+use flashyard_blk::VolumeInfo;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use request::{Pending, Places};
+use request::{Change, Erasing, Pending, Places};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -74,6 +74,8 @@ pub struct Engine {
     /// Requests that change units in part, and those of them that go on with their next step.
     changes: Slab<Change>,
     changes_to_go_on: Vec<u32>,
+    /// Volumes whose data is being erased.
+    erasing: Vec<Erasing>,
     /// By volume: a unit that its drive maps has 2^n of its blocks.
     shifts: Vec<u8>,
     /// Room for the places of slots, of requests that are over.
@@ -106,7 +108,7 @@ impl Engine {
         let shifts = vec![0; volumes.len()];
         let volumes = exports.iter().map(|id| volumes[id.index()]).collect();
         let fronts = FrontEnds::new(volumes)?;
-        Ok(Self {
+        let mut engine = Self {
             session,
             media,
             pace: Paced::new(tempo),
@@ -121,6 +123,7 @@ impl Engine {
             pending: Slab::default(),
             changes: Slab::default(),
             changes_to_go_on: Vec::new(),
+            erasing: Vec::new(),
             shifts,
             spare_places: Vec::new(),
             given_up: Vec::new(),
@@ -131,10 +134,13 @@ impl Engine {
             latency: LatencyHistogram::new(),
             requests: [0; 5],
             bytes: [0; 2],
-        })
+        };
+        erase::resume(&mut engine);
+        Ok(engine)
     }
 
-    /// Sets the size of a volume's blocks, before clients have seen it. Drives map units of 4 KiB whatever it is: a block may
+    /// Sets the size of a volume's blocks, before clients have seen it; one that a host has formatted keeps those of that
+    /// format. Drives map units of 4 KiB whatever it is: a block may
     /// be smaller, and is then a part of a unit. Panics beyond the volumes of the world.
     ///
     /// Errors: a size that there is not; smaller blocks of a volume that lies on several drives, as what one of them holds beside
@@ -146,9 +152,9 @@ impl Engine {
         if block_bytes < SLOT_BYTES && self.session.world().drives_of(volume).len() > 1 {
             return Err(BlockSizeError::SeveralDrives(volume));
         }
-        self.shifts[volume.index()] = (SLOT_BYTES / block_bytes).trailing_zeros() as u8;
-        let of_world = self.session.world().volumes()[volume.index()];
-        self.fronts.set_blocks(with_blocks(of_world, block_bytes));
+        let drive = self.session.world().drives_of(volume)[0];
+        let formatted = self.media.drive(drive).before().erasures.block_bytes;
+        erase::set_blocks(self, volume, formatted.unwrap_or(block_bytes));
         Ok(())
     }
 
@@ -227,6 +233,9 @@ impl Engine {
         let now = self.moment();
         self.moment = now;
         self.take_in(now);
+        if !self.erasing.is_empty() {
+            more |= erase::go_on(self, now)?;
+        }
         self.release();
         if self.turned >= self.keep_again {
             self.keep_again = self.turned + KEEP_PERIOD;
@@ -319,6 +328,7 @@ impl Engine {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts.controlled(front, tag, done);
                 }
+                Inbound::Erase { front, tag, volume, erase } => erase::begin(self, (front, tag), volume, erase),
                 Inbound::GiveUp { front, tag } => given_up.push((front, tag)),
             }
         }
@@ -455,15 +465,4 @@ impl Engine {
         self.media.close().map_err(EngineError::Media)?;
         self.journal_failed.map_or(Ok(report), |error| Err(EngineError::Journal(error)))
     }
-}
-
-/// A volume of a world, whose blocks are the units of its drive, with blocks of this size. Remaps are of whole units.
-fn with_blocks(volume: VolumeInfo, block_bytes: u32) -> VolumeInfo {
-    let blocks = SLOT_BYTES / block_bytes;
-    let limits = VolumeLimits {
-        blocks: volume.limits.blocks * u64::from(blocks),
-        remaps: volume.limits.remaps && blocks == 1,
-        request_blocks: volume.limits.request_blocks.saturating_mul(blocks),
-    };
-    VolumeInfo { block_bytes, limits, ..volume }
 }

@@ -51,7 +51,9 @@ pub use front_ends::FrontEnds;
 pub use hook::{EngineAccess, Hook, NoPort};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};
-pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};
+pub use media::{
+    Data, DataDirectory, DriveMedia, Erase, Erasures, Media, MediaError, Opened, RecoveryReport, SanitizeOutcome, Shape,
+};
 pub use namespace::{NamespaceError, RemoteNamespace};
 pub use nbd::{Nbd, NbdAddress};
 pub use nvme_tcp::{ListenError, NvmeTcp};

@@ -10,7 +10,7 @@ use flashyard_nvme::admin::cns;
 use flashyard_nvme::identify::{IdentifyNamespace, LbaFormat};
 use flashyard_nvme::nvm::{BlockRange, CopyRange, DsmRange, NvmCommand};
 use flashyard_nvmf::initiator::{Completion, InitiatorConfig};
-use hosted::NQN;
+use hosted::{Child, NQN};
 use small::scenario_with;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -112,7 +112,7 @@ fn overwrite(address: SocketAddr, remainder: u64) {
         }
         let ended = host.ended(sent).expect("all of them end");
         assert!(ended.iter().all(|done| done.status.is_success()));
-        // What is acknowledged is there, whatever the neighbours are doing.
+        // Acknowledged blocks are there, whatever the neighbours are doing.
         let found = read(&mut host, 0, BLOCKS as u32);
         for (lba, block) in (0..).zip(found.chunks(BLOCK)).filter(|(lba, _)| lba % 2 == remainder) {
             assert!(block == stamp(lba, version), "block {lba} in round {version}");
@@ -201,7 +201,7 @@ fn commands_of_any_range_do_to_blocks_what_they_say_and_nothing_to_their_neighbo
 fn utilization_counts_blocks_of_units_that_hold_something() {
     hosted::serve_blocks(512, &scenario_with(&["drive.filled=0"]), None, Tempo::Off, |address, _| {
         let mut host = host(address);
-        let mut used = |host: &mut Host, wanted: u64| {
+        let used = |host: &mut Host, wanted: u64| {
             while identify(host).used_blocks.get() != wanted {
                 std::thread::sleep(Duration::from_millis(10));
             }
@@ -216,4 +216,86 @@ fn utilization_counts_blocks_of_units_that_hold_something() {
         used(&mut host, UNIT);
         assert!(read(&mut host, 0, 16) == [0; 16 * BLOCK]);
     });
+}
+
+#[test]
+#[ignore = "the process that the test below kills"]
+fn a_server_to_be_killed() {
+    hosted::be_killed(
+        &scenario_with(&["drive.filled=0", "drive.blocks_per_plane=64", "drive.over_provisioning=0.25"]),
+        512,
+        Tempo::Off,
+    );
+}
+
+/// Version of a block that is whole: 0 for one that was never written.
+fn version_of(lba: u64, block: &[u8]) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&block[8..12]);
+    let version = u32::from_le_bytes(word);
+    assert!(block == stamp(lba, version) || block == [0; BLOCK], "block {lba} is torn");
+    version
+}
+
+/// Overwrites blocks with rising versions, single ones and neighbours that lie in two units, until the server is gone; notes what is
+/// acknowledged.
+fn overwrite_until_the_end(host: &mut Host, acknowledged: &mut [u32], from: u32, seed: u64) {
+    let mut rng = Rng::named(seed, "sectors killed");
+    for version in from.. {
+        let mut places: Vec<u64> = Vec::new();
+        while places.len() < 12 {
+            let lba = rng.below(BLOCKS / 2) * 2;
+            if !places.contains(&lba) {
+                places.push(lba);
+            }
+        }
+        for &lba in &places {
+            // Two blocks from an odd one on are of two units now and then.
+            let lba = (lba + 1) % BLOCKS;
+            let blocks = if lba + 1 < BLOCKS { 2 } else { 1 };
+            let data = (lba..lba + blocks).flat_map(|lba| stamp(lba, version)).collect();
+            let command = NvmCommand::Write { range: range(lba, blocks as u32), fua: false };
+            if host.send(1, command, data, 0).is_err() {
+                return;
+            }
+        }
+        let Ok(ended) = host.ended(places.len()) else { return };
+        assert!(ended.iter().all(|done| done.status.is_success()));
+        for lba in places {
+            let lba = (lba + 1) % BLOCKS;
+            acknowledged[lba as usize] = version;
+            if lba + 1 < BLOCKS {
+                acknowledged[lba as usize + 1] = version;
+            }
+        }
+    }
+}
+
+#[test]
+fn acknowledged_blocks_and_their_neighbours_are_whole_after_the_server_was_killed() {
+    const LIVES: u32 = 4;
+    let directory = tempfile::tempdir().expect("there is room");
+    let mut acknowledged = vec![0; BLOCKS as usize];
+    let mut rng = Rng::named(7, "kills of sectors");
+    for life in 0..=LIVES {
+        let mut child = Child::start(directory.path());
+        let mut host = host(child.address);
+        let found = read(&mut host, 0, BLOCKS as u32);
+        for (lba, block) in (0..).zip(found.chunks(BLOCK)) {
+            let version = version_of(lba, block);
+            assert!(version >= acknowledged[lba as usize], "block {lba}: {version} of {}", acknowledged[lba as usize]);
+        }
+        if life == LIVES {
+            break;
+        }
+        let span = Duration::from_micros(200_000 + rng.below(400_000));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(span);
+                child.kill();
+            });
+            overwrite_until_the_end(&mut host, &mut acknowledged, 1 + life * 1_000_000, life.into());
+        });
+    }
+    assert!(acknowledged.iter().filter(|&&version| version > 0).count() > BLOCKS as usize / 2);
 }

@@ -6,6 +6,7 @@ use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
 use flashyard_kernel::Slab;
 use flashyard_live::{Answered, Context, FrontEnd, Readiness, SocketPath};
 use flashyard_served::Answer;
+use flashyard_units::VolumeId;
 use mio::Interest;
 use mio::unix::SourceFd;
 use rustix::io::ioctl_fionread;
@@ -412,6 +413,17 @@ impl FrontEnd for VhostUserBlk {
             let Some(memory) = &device.memory else { continue };
             device.rings.iter_mut().filter(|ring| ring.is_owed).for_each(|ring| ring.tell(memory));
         }
+    }
+
+    fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        if let Some(&now) = context.volume(volume) {
+            self.disks.iter_mut().filter(|disk| disk.volume.id == volume).for_each(|disk| disk.volume = now);
+        }
+    }
+
+    /// A guest looks at its disk once.
+    fn pins(&self, volume: VolumeId) -> bool {
+        self.disks.iter().any(|disk| disk.volume.id == volume && disk.peer.is_some())
     }
 
     fn connections(&self) -> u32 {

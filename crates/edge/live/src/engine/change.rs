@@ -6,6 +6,7 @@
 //! the time that a drive takes, and finds out whether the unit can be read.
 
 use super::Engine;
+use super::request::{Change, Step};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
@@ -15,24 +16,6 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_served::Answer;
 use flashyard_ssd::Movement;
 use flashyard_units::{DriveId, SimTime};
-
-/// A request of a client that changes units in part.
-#[derive(Debug)]
-pub(super) struct Change {
-    front: usize,
-    tag: u64,
-    /// As the client asked for it, in its blocks.
-    request: VolumeRequest,
-    payload: Payload,
-    asked: SimTime,
-    /// Steps that are not answered.
-    left: u32,
-    /// Whether the units are being read, before they are written.
-    is_reading: bool,
-    /// What has come of it so far.
-    answer: Answer,
-    no_room: bool,
-}
 
 impl Engine {
     /// Reads the units that `request`, in the client's blocks, changes in part.
@@ -52,8 +35,8 @@ impl Engine {
         for place in window.edges() {
             let first = units.first + u64::from(place);
             let read = VolumeRequest { operation: Operation::Read, first, count: 1, ..units };
-            if !self.hand_over(now, (front, tag), (read, Window::whole(1)), Payload::None, Some(number)) {
-                self.note_step(number, now, Answer::Failed, false);
+            if !self.hand_over(now, (front, tag), (read, Window::whole(1)), Payload::None, Step::Change(number)) {
+                note_step(self, number, now, Answer::Failed, false);
             }
         }
     }
@@ -61,44 +44,8 @@ impl Engine {
     /// Writes what was read, for changes that have come so far.
     pub(super) fn go_on_changes(&mut self, now: SimTime) {
         for number in std::mem::take(&mut self.changes_to_go_on) {
-            self.write_change(now, number);
+            write_change(self, now, number);
         }
-    }
-
-    fn write_change(&mut self, now: SimTime, number: u32) {
-        let Some(change) = self.changes.get_mut(number as usize) else { return };
-        if change.answer != Answer::Done {
-            return self.end_change(number, now);
-        }
-        change.is_reading = false;
-        let client = (change.front, change.tag);
-        let (units, window) = Window::of(&change.request, self.shifts[change.request.volume.index()]);
-        if units.operation == Operation::Write {
-            change.left = 1;
-            let payload = std::mem::replace(&mut change.payload, Payload::None);
-            if !self.hand_over(now, client, (units, window), payload, Some(number)) {
-                self.note_step(number, now, Answer::Failed, false);
-            }
-            return;
-        }
-        // Blocks of units that are kept become zeros; units between are deallocated.
-        let edges: Vec<u32> = window.edges().collect();
-        let inner = u32::from(edges.contains(&0))..units.count - u32::from(edges.iter().any(|&edge| edge > 0));
-        change.left = edges.len() as u32 + u32::from(!inner.is_empty());
-        let mut refused = 0;
-        for edge in edges {
-            let write =
-                VolumeRequest { operation: Operation::Write, first: units.first + u64::from(edge), count: 1, ..units };
-            refused +=
-                u32::from(!self.hand_over(now, client, (write, window.unit(edge)), Payload::Zeros, Some(number)));
-        }
-        if !inner.is_empty() {
-            let count = inner.end - inner.start;
-            let trim = VolumeRequest { first: units.first + u64::from(inner.start), count, ..units };
-            refused +=
-                u32::from(!self.hand_over(now, client, (trim, Window::whole(count)), Payload::None, Some(number)));
-        }
-        (0..refused).for_each(|_| self.note_step(number, now, Answer::Failed, false));
     }
 
     /// A step of a change was answered.
@@ -113,25 +60,7 @@ impl Engine {
         } else {
             self.forget(token)
         }
-        self.note_step(change, at, answer, no_room);
-    }
-
-    fn note_step(&mut self, number: u32, at: SimTime, answer: Answer, no_room: bool) {
-        let Some(change) = self.changes.get_mut(number as usize) else { return };
-        change.left -= 1;
-        if change.answer == Answer::Done {
-            let shift = self.shifts[change.request.volume.index()];
-            change.answer = match answer {
-                Answer::Unread { block } => Answer::Unread { block: (block << shift).max(change.request.first) },
-                answer => answer,
-            };
-            change.no_room = no_room;
-        }
-        match change {
-            Change { left: 0, is_reading: true, answer: Answer::Done, .. } => self.changes_to_go_on.push(number),
-            Change { left: 0, .. } => self.end_change(number, at),
-            _ => {}
-        }
+        note_step(self, change, at, answer, no_room);
     }
 
     fn end_change(&mut self, number: u32, at: SimTime) {
@@ -144,16 +73,6 @@ impl Engine {
         if answer != Answer::Dropped {
             let bytes = Window::of(&request, self.shifts[request.volume.index()]).1.len_bytes();
             self.count(request.operation, bytes, at.since(asked));
-        }
-    }
-
-    /// Changes between their steps, of which the world has nothing, end as dropped where `is_it`, by front end and tag.
-    pub(super) fn drop_changes(&mut self, is_it: impl Fn(usize, u64) -> bool) {
-        for &number in &self.changes_to_go_on {
-            if let Some(change) = self.changes.get_mut(number as usize).filter(|change| is_it(change.front, change.tag))
-            {
-                change.answer = Answer::Dropped;
-            }
         }
     }
 
@@ -181,5 +100,73 @@ impl Engine {
             pending.damaged = Some(place);
         }
         Ok(())
+    }
+}
+
+fn write_change(engine: &mut Engine, now: SimTime, number: u32) {
+    let Some(change) = engine.changes.get_mut(number as usize) else { return };
+    if change.answer != Answer::Done {
+        return engine.end_change(number, now);
+    }
+    change.is_reading = false;
+    let client = (change.front, change.tag);
+    let (units, window) = Window::of(&change.request, engine.shifts[change.request.volume.index()]);
+    if units.operation == Operation::Write {
+        change.left = 1;
+        let payload = std::mem::replace(&mut change.payload, Payload::None);
+        if !engine.hand_over(now, client, (units, window), payload, Step::Change(number)) {
+            note_step(engine, number, now, Answer::Failed, false);
+        }
+        return;
+    }
+    // Blocks of units that are kept become zeros; units between are deallocated.
+    let edges: Vec<u32> = window.edges().collect();
+    let inner = u32::from(edges.contains(&0))..units.count - u32::from(edges.iter().any(|&edge| edge > 0));
+    change.left = edges.len() as u32 + u32::from(!inner.is_empty());
+    let mut refused = 0;
+    for edge in edges {
+        let write =
+            VolumeRequest { operation: Operation::Write, first: units.first + u64::from(edge), count: 1, ..units };
+        refused +=
+            u32::from(!engine.hand_over(now, client, (write, window.unit(edge)), Payload::Zeros, Step::Change(number)));
+    }
+    if !inner.is_empty() {
+        let count = inner.end - inner.start;
+        let trim = VolumeRequest { first: units.first + u64::from(inner.start), count, ..units };
+        refused += u32::from(!engine.hand_over(
+            now,
+            client,
+            (trim, Window::whole(count)),
+            Payload::None,
+            Step::Change(number),
+        ));
+    }
+    (0..refused).for_each(|_| note_step(engine, number, now, Answer::Failed, false));
+}
+
+fn note_step(engine: &mut Engine, number: u32, at: SimTime, answer: Answer, no_room: bool) {
+    let Some(change) = engine.changes.get_mut(number as usize) else { return };
+    change.left -= 1;
+    if change.answer == Answer::Done {
+        let shift = engine.shifts[change.request.volume.index()];
+        change.answer = match answer {
+            Answer::Unread { block } => Answer::Unread { block: (block << shift).max(change.request.first) },
+            answer => answer,
+        };
+        change.no_room = no_room;
+    }
+    match change {
+        Change { left: 0, is_reading: true, answer: Answer::Done, .. } => engine.changes_to_go_on.push(number),
+        Change { left: 0, .. } => engine.end_change(number, at),
+        _ => {}
+    }
+}
+
+/// Changes between their steps, of which the world has nothing, end as dropped where `is_it`, by front end and tag.
+pub(super) fn drop_changes(engine: &mut Engine, is_it: impl Fn(usize, u64) -> bool) {
+    for &number in &engine.changes_to_go_on {
+        if let Some(change) = engine.changes.get_mut(number as usize).filter(|change| is_it(change.front, change.tag)) {
+            change.answer = Answer::Dropped;
+        }
     }
 }

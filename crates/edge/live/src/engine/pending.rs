@@ -1,7 +1,9 @@
 //! Requests under way: from front ends to the world, their bytes to the media and back, and their answers.
 
 use super::Engine;
-use super::request::{Pending, Places};
+use super::change::drop_changes;
+use super::erase::deallocated;
+use super::request::{Pending, Places, Step};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
@@ -34,7 +36,7 @@ impl Engine {
         if !window.is_whole() && matches!(request.operation, Operation::Write | Operation::Trim) {
             return self.begin_change(now, (front, tag), request, payload);
         }
-        if !self.hand_over(now, (front, tag), (units, window), payload, None) {
+        if !self.hand_over(now, (front, tag), (units, window), payload, Step::Whole) {
             self.fronts.answered(front, Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
         }
     }
@@ -46,7 +48,7 @@ impl Engine {
         (front, tag): (usize, u64),
         (request, window): (VolumeRequest, Window),
         payload: Payload,
-        change: Option<u32>,
+        step: Step,
     ) -> bool {
         let (drive, asked) = (DriveId::default(), now);
         let mut places = self.spare_places.pop().unwrap_or_default();
@@ -54,20 +56,8 @@ impl Engine {
             places.found.resize(request.count as usize, Slot::NONE);
         }
         let (is_answered, no_room, damaged) = (false, false, None);
-        let pending = Pending {
-            front,
-            tag,
-            request,
-            window,
-            change,
-            drive,
-            payload,
-            places,
-            asked,
-            is_answered,
-            no_room,
-            damaged,
-        };
+        let pending =
+            Pending { front, tag, request, window, step, drive, payload, places, asked, is_answered, no_room, damaged };
         let token = self.pending.insert(pending) as u32;
         let taken = self.session.submit(now, token, &request);
         if let Err(refused) = &taken {
@@ -94,9 +84,9 @@ impl Engine {
     /// closed may leave thousands.
     pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
         given_up.sort_unstable();
+        drop_changes(self, |front, tag| given_up.binary_search(&(front, tag)).is_ok());
         let is_it =
             |pending: &Pending| !pending.is_answered && given_up.binary_search(&(pending.front, pending.tag)).is_ok();
-        self.drop_changes(|front, tag| given_up.binary_search(&(front, tag)).is_ok());
         let found = self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(token, _)| token as u32);
         for token in found.collect::<Vec<u32>>() {
             let dropped = self.session.control(now, Control::Drop { token });
@@ -169,8 +159,10 @@ impl Engine {
         let pending = &mut self.pending[token as usize];
         let Pending { front, tag, drive, request: VolumeRequest { operation, volume, .. }, asked, window, .. } =
             *pending;
-        if let Some(change) = pending.change {
-            return self.step_ended(change, token, at, answer);
+        match pending.step {
+            Step::Whole => {}
+            Step::Change(change) => return self.step_ended(change, token, at, answer),
+            Step::Erasure => return deallocated(self, token, answer),
         }
         let answer = in_blocks(answer, pending, self.shifts[volume.index()]);
         let Places { found, kept } = &pending.places;

@@ -12,6 +12,7 @@
 //! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). A host that
 //! neither takes its answers nor sends the data it was asked for keeps what it holds until another client needs it.
 
+mod erasure;
 mod health;
 mod peer;
 mod ports;
@@ -143,6 +144,7 @@ impl NvmeTcp {
         let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
         figures.used_blocks = context.used_blocks(volume.id);
+        figures.erasure = erasure::of(volume.id, context);
         let units = volume.limits.blocks / context.blocks_of_unit(volume.id);
         figures.capacity = context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, units));
         self.target.set_figures(subsystem, figures);
@@ -165,13 +167,19 @@ impl NvmeTcp {
         }
         let taken = self.target.set_namespaces(subsystem, namespaces);
         debug_assert!(taken.is_ok(), "a drive has blocks, and hints contradict nothing");
-        self.target.set_remaps(subsystem, volume.limits.remaps);
     }
 
     /// Hands on what hosts want of capacity-variant drives.
     fn ask_drives(&mut self, context: &mut Context<'_>) {
         for demand in self.target.take_demands() {
-            let drive = context.first_drive_of(self.volumes[demand.subsystem]);
+            let volume = self.volumes[demand.subsystem];
+            self.demands_made += 1;
+            if let Some(erase) = erasure::wanted(&demand.wish) {
+                context.erase(self.demands_made, volume, erase);
+                self.demands.insert(self.demands_made, demand);
+                continue;
+            }
+            let drive = context.first_drive_of(volume);
             let control = match demand.wish {
                 Wish::Degraded(on) => Control::Degrade { drive, on },
                 Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
@@ -179,8 +187,8 @@ impl NvmeTcp {
                     rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
                     retries: retries.map(u32::from),
                 },
+                Wish::Format { .. } | Wish::Sanitize { .. } | Wish::LeaveFailure => continue,
             };
-            self.demands_made += 1;
             self.demands.insert(self.demands_made, demand);
             context.control(self.demands_made, control);
         }
@@ -402,6 +410,7 @@ impl FrontEnd for NvmeTcp {
         for subsystem in 0..self.volumes.len() {
             self.take_shape(subsystem, context);
         }
+        self.tell_health(context);
         self.ports.register(context)
     }
 
@@ -472,6 +481,17 @@ impl FrontEnd for NvmeTcp {
         self.target.settle(&demand, status);
         // The host that asked may look at the result.
         self.tell_health = Duration::ZERO;
+    }
+
+    fn erased(&mut self, tag: u64, done: Result<(), Refused>) {
+        self.controlled(tag, done);
+    }
+
+    fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        if let Some(subsystem) = self.subsystem_of(volume) {
+            self.take_shape(subsystem, context);
+            self.tell_health_of(subsystem, context);
+        }
     }
 
     fn send(&mut self, context: &mut Context<'_>) {

@@ -6,8 +6,10 @@ use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::Scenario;
 use flashyard_served::{Control, Session};
 use flashyard_units::{DriveId, VolumeId};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// The name of the drive.
@@ -58,4 +60,54 @@ pub(crate) fn serve_blocks<R: Send>(
 pub(crate) fn age(handle: &Handle, level: f64) {
     let control = Control::Wear { drive: DriveId::new(0), level };
     handle.call(move |engine| engine.control(control)).expect("it serves").expect("it can be so old");
+}
+
+const DIRECTORY: &str = "FLASHYARD_TEST_DIRECTORY";
+
+/// A process that serves from a directory until it is killed, at the latest with its test.
+#[allow(dead_code, reason = "not every test kills one")]
+pub(crate) struct Child {
+    process: std::process::Child,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+#[allow(dead_code, reason = "not every test kills one")]
+impl Child {
+    /// Starts the ignored test `a_server_to_be_killed` of this program.
+    pub(crate) fn start(directory: &Path) -> Self {
+        let mut process = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "a_server_to_be_killed", "--ignored", "--nocapture"])
+            .env(DIRECTORY, directory)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program can be run");
+        let mut lines = BufReader::new(process.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| line.split_once('@').and_then(|(_, address)| address.parse().ok()));
+        Self { process, address: address.expect("it serves") }
+    }
+
+    pub(crate) fn kill(&mut self) {
+        // Killed already is killed as well.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Serves as the process of [`Child`].
+#[allow(dead_code, reason = "not every test kills one")]
+pub(crate) fn be_killed(scenario: &Scenario, block_bytes: u32, tempo: Tempo) {
+    let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
+    serve_blocks(block_bytes, scenario, Some(Path::new(&directory)), tempo, |address, _| {
+        println!("\n@{address}");
+        std::io::stdout().flush().expect("the parent listens");
+        // Until the end of the process.
+        std::thread::sleep(std::time::Duration::from_secs(3600));
+    });
 }

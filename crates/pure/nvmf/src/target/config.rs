@@ -1,5 +1,6 @@
 //! Parts of a target: ports, subsystems, namespaces, hosts that may connect, and limits.
 
+use super::erasure::Erasure;
 use crate::secret::Secret;
 use flashyard_blk::VolumeLimits;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
@@ -54,7 +55,8 @@ pub struct Subsystem {
     pub static_controllers: bool,
     /// Whether writes stay in a cache until Flush, so that hosts send Flush.
     pub has_write_cache: bool,
-    /// Whether the backend takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap), which is then announced.
+    /// Whether the backend takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap), which is then announced while
+    /// blocks are whole units of the translation layer.
     pub has_remap: bool,
 }
 
@@ -208,6 +210,8 @@ pub struct Figures {
     /// Blocks of its namespace that hold something; `None` where that is not known. A subsystem of several namespaces has
     /// no such figure.
     pub used_blocks: Option<u64>,
+    /// How far its data is being erased.
+    pub erasure: Erasure,
     /// Page of a capacity-variant drive; without it there is neither the page nor its features.
     pub capacity: Option<CapacityLog>,
 }
@@ -339,6 +343,12 @@ impl Subsystem {
             Some(port) => Err(ConfigError::NoSuchPort { nqn, port: *port }),
             None => Ok(()),
         }
+    }
+
+    /// Whether remaps are taken now.
+    pub(super) fn takes_remaps(&self) -> bool {
+        let is_of_units = |namespace: &Namespace| namespace.hints.is_none_or(|hints| hints.unit == 1);
+        self.has_remap && self.namespaces.iter().all(is_of_units)
     }
 
     /// The namespace with this identifier.

@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
 use super::effects::SessionId;
+use super::erasure;
 use super::fence::Fences;
 use super::reservation::Reservations;
 use flashyard_nvme::Status;
@@ -26,13 +27,27 @@ pub struct Demand {
     pub(super) command_id: u16,
 }
 
-/// One thing that can be asked of a capacity-variant drive.
+/// One thing that can be asked of a drive; the first two of a capacity-variant one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To be in the degraded mode, or not.
     Degraded(bool),
     /// To retire superblocks by this rule.
     Retirement(RetirementRule),
+    /// To let all data go and have blocks of 2^`block_log2` bytes. It is settled at the end.
+    Format {
+        /// Size of a block, one of those that the namespace announces.
+        block_log2: u8,
+        /// Data must not be left anywhere.
+        destroys: bool,
+    },
+    /// To erase all data wherever it is. It is settled once it has begun for good, and nothing but its end stops it.
+    Sanitize {
+        /// Dword 10 of the command.
+        command: u32,
+    },
+    /// To leave the failure mode that a sanitize has left.
+    LeaveFailure,
 }
 
 /// The state that all connections of a target share.
@@ -114,9 +129,11 @@ impl Target {
         self.away[subsystem]
     }
 
-    /// Sets what controllers of `subsystem` (its place in the configuration) report from now on.
+    /// Sets what controllers of `subsystem` (its place in the configuration) report from now on; hosts hear of what has become of
+    /// an erasure.
     pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
-        self.figures[subsystem] = figures;
+        let before = std::mem::replace(&mut self.figures[subsystem], figures);
+        erasure::announce(self, subsystem, before.erasure);
     }
 
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
@@ -148,12 +165,6 @@ impl Target {
         self.reservations.retain(|&(place, nsid), _| !gone(place, nsid));
         self.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
         Ok(())
-    }
-
-    /// Sets whether the backend of `subsystem` takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap): hosts
-    /// that look see it.
-    pub fn set_remaps(&mut self, subsystem: usize, has_remap: bool) {
-        self.config.subsystems[subsystem].has_remap = has_remap;
     }
 
     /// Replaces the hosts that may connect to `subsystem`; hosts that read the discovery log are notified. Existing
@@ -217,7 +228,7 @@ impl Target {
         self.raise(event, |controller| controller.subsystem == Some(subsystem));
     }
 
-    fn raise(&mut self, event: AsyncEvent, concerns: impl Fn(&Controller) -> bool) {
+    pub(super) fn raise(&mut self, event: AsyncEvent, concerns: impl Fn(&Controller) -> bool) {
         for controller in self.controllers.iter_mut().flatten().filter(|controller| concerns(controller)) {
             if controller.raise(event) {
                 self.wake.extend(controller.admin_session);

@@ -67,7 +67,10 @@ impl Session {
                 let figures = place.map(|place| target.figures[place]).unwrap_or_default();
                 let used = figures.used_blocks.filter(|_| namespaces.len() == 1);
                 let limits = &target.config.limits;
-                let answer = identify_namespace(identify, (found, used), (namespaces, limits), reply);
+                let is_erasable = subsystem.is_some_and(Subsystem::is_erasable);
+                let progress =
+                    place.filter(|_| is_erasable).map_or(0, |place| target.figures[place].erasure.format_progress());
+                let answer = identify_namespace(identify, (found, used), (namespaces, limits), progress, reply);
                 if let (Some(place), cns::NAMESPACE) = (place, identify.cns) {
                     whole.look(place);
                 }
@@ -160,11 +163,16 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
             | IdentifyController::VERIFY
             | IdentifyController::COPY,
     );
+    if subsystem.is_erasable() {
+        it.admin_optional.set(IdentifyController::FORMAT);
+        let sanitize = IdentifyController::SANITIZE_BLOCK_ERASE | IdentifyController::SANITIZE_DEALLOCATES;
+        it.sanitize.set(sanitize | IdentifyController::SANITIZE_LEAVES_MEDIUM);
+    }
     // Descriptors of format 0h.
     it.copy_formats.set(1);
     // Flush of all namespaces at once is not there.
     it.write_cache = 0b100 | u8::from(subsystem.has_write_cache);
-    if subsystem.has_remap {
+    if subsystem.takes_remaps() {
         it.announce_remap();
     }
     it.atomic_write_normal.set(ATOMIC_BLOCKS_LESS_ONE);
@@ -186,6 +194,7 @@ fn identify_namespace(
     identify: &Identify,
     (found, used): (Option<&Namespace>, Option<u64>),
     (namespaces, limits): (&[Namespace], &Limits),
+    format_progress: u8,
     reply: &mut Vec<u8>,
 ) -> Answer {
     let is_all = identify.nsid == NSID_ALL && identify.cns == cns::NAMESPACE;
@@ -202,14 +211,14 @@ fn identify_namespace(
             reply.extend_from_slice(common.as_bytes());
         }
         (cns::NAMESPACE | cns::NAMESPACE_ALLOCATED, Some(namespace)) => {
-            reply.extend_from_slice(namespace_structure(namespace, used, limits).as_bytes());
+            reply.extend_from_slice(namespace_structure(namespace, used, limits, format_progress).as_bytes());
         }
         (cns::NAMESPACE_INDEPENDENT, Some(namespace)) => {
             let it = IdentifyNamespaceIndependent {
                 features: 0,
                 sharing: 1,
                 reservations: reservation::CAPABILITIES,
-                format_progress: 0,
+                format_progress,
                 ana_group: namespace.ana_group.into(),
                 attributes: u8::from(namespace.is_read_only),
                 reserved_9: 0,
@@ -235,8 +244,14 @@ fn identify_namespace(
     Answer::SUCCESS
 }
 
-fn namespace_structure(namespace: &Namespace, used: Option<u64>, limits: &Limits) -> Box<IdentifyNamespace> {
+fn namespace_structure(
+    namespace: &Namespace,
+    used: Option<u64>,
+    limits: &Limits,
+    format_progress: u8,
+) -> Box<IdentifyNamespace> {
     let mut it = IdentifyNamespace::zeroed();
+    it.format_progress = format_progress;
     it.size_blocks.set(namespace.blocks);
     it.capacity_blocks.set(namespace.blocks);
     it.used_blocks.set(used.map_or(namespace.blocks, |used| used.min(namespace.blocks)));
