@@ -199,7 +199,7 @@ impl Context<'_> {
         self.erasing.get(&volume).copied()
     }
 
-    /// What formats and sanitizes have left of a volume. Panics beyond the volumes of the world.
+    /// Traces of formats and sanitizes of a volume. Panics beyond the volumes of the world.
     pub fn erasures(&self, volume: VolumeId) -> Erasures {
         self.before(volume).erasures
     }
@@ -343,7 +343,7 @@ pub trait FrontEnd {
         let _ = (tag, done);
     }
 
-    /// What [`Context::erase`] asked for under `tag` was refused, has begun (a sanitize), or has come to its end (everything
+    /// The erasure that [`Context::erase`] asked for under `tag` was refused, has begun (a sanitize), or has come to its end (everything
     /// else).
     fn erased(&mut self, tag: u64, done: Result<(), Refused>) {
         let _ = (tag, done);

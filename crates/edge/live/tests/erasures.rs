@@ -88,7 +88,7 @@ fn is_found(directory: &Path) -> bool {
     std::fs::read_dir(directory).expect("it is there").any(|entry| {
         let bytes = std::fs::read(entry.expect("it is there").path()).expect("it is a file");
         // A block of the secret holds it many times, and most pages of a file are holes.
-        let pages = bytes.chunks(512).filter(|page| page.iter().any(|&byte| byte != 0));
+        let pages = bytes.chunks(512).filter(|page| *page != &[0; 512][..page.len()]);
         pages.flat_map(|page| page.windows(SECRET.len())).any(|window| window == SECRET)
     })
 }

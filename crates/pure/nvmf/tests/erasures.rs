@@ -23,7 +23,7 @@ fn world() -> World {
     world
 }
 
-/// What the backend says of the drive from now on.
+/// The backend says this of the drive from now on.
 fn tell(world: &mut World, under_way: Option<(ErasureKind, u16)>, sanitized: Sanitized, command: u32) {
     let erasure = Erasure { under_way, sanitized, command };
     world.target.set_figures(0, Figures { erasure, ..Figures::default() });

@@ -23,7 +23,7 @@ pub(super) struct Pending {
     /// The request to the drive, in the units that it maps, and where the client's bytes lie in it.
     pub(super) request: VolumeRequest,
     pub(super) window: Window,
-    /// What it is a step of.
+    /// The larger thing of which it is a step.
     pub(super) step: Step,
     /// Where the bytes of a read lie: the drive that has read a slot of it last.
     pub(super) drive: DriveId,

@@ -33,7 +33,7 @@ pub enum SanitizeOutcome {
     Left,
 }
 
-/// What formats and sanitizes have left.
+/// Traces of formats and sanitizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erasures {
     /// Bytes of a block since the last format, if there was one.

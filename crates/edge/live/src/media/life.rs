@@ -55,7 +55,7 @@ pub(crate) struct Life {
     pub(crate) is_degraded: bool,
     /// When superblocks are retired, if a manager has said so.
     pub(crate) rule: Option<Rule>,
-    /// What formats and sanitizes have left, and the one under way.
+    /// Formats and sanitizes, and the one under way.
     pub(crate) erasures: Erasures,
 }
 

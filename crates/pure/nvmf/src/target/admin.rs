@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::directory::Target;
-use super::erasure;
+use super::erase;
 use super::reserve;
 use super::session::Session;
 use flashyard_nvme::admin::{AdminCommand, Select};
@@ -46,11 +46,11 @@ impl Session {
                 return self.abort(target, sqe.command_id.get(), sq_id, command_id);
             }
             AdminCommand::Format(format) => {
-                let begun = erasure::format(self, target, sqe.command_id.get(), &format);
-                return erasure::answer_of(begun.map(|()| false));
+                let begun = erase::format(self, target, sqe.command_id.get(), &format);
+                return erase::answer_of(begun.map(|()| false));
             }
             AdminCommand::Sanitize(sanitize) => {
-                return erasure::answer_of(erasure::sanitize(self, target, sqe.command_id.get(), &sanitize));
+                return erase::answer_of(erase::sanitize(self, target, sqe.command_id.get(), &sanitize));
             }
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),

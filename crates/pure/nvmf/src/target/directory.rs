@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
 use super::effects::SessionId;
-use super::erasure;
+use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::reservation::Reservations;
 use flashyard_nvme::Status;
@@ -133,7 +133,7 @@ impl Target {
     /// an erasure.
     pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
         let before = std::mem::replace(&mut self.figures[subsystem], figures);
-        erasure::announce(self, subsystem, before.erasure);
+        announce_erasure(self, subsystem, before.erasure);
     }
 
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
@@ -366,6 +366,25 @@ impl Target {
     pub(super) fn subsystem(&self, nqn: &str, port: u16) -> Option<(usize, &Subsystem)> {
         let found = self.config.subsystems.iter().enumerate().find(|(_, subsystem)| subsystem.nqn == nqn);
         found.filter(|(_, subsystem)| subsystem.ports.is_empty() || subsystem.ports.contains(&port))
+    }
+}
+
+/// Tells hosts of `subsystem` of an erasure since `before`: of its end, and of a format's beginning.
+pub(super) fn announce_erasure(target: &mut Target, subsystem: usize, before: Erasure) {
+    let erasure = target.figures[subsystem].erasure;
+    if before == erasure {
+        return;
+    }
+    let is = |erasure: &Erasure, wanted: ErasureKind| erasure.under_way.is_some_and(|(kind, _)| kind == wanted);
+    if is(&before, ErasureKind::Sanitize) && !is(&erasure, ErasureKind::Sanitize) {
+        target.raise(AsyncEvent::Sanitized, |controller| controller.subsystem == Some(subsystem));
+    }
+    if is(&before, ErasureKind::Format) != is(&erasure, ErasureKind::Format) {
+        let changed: Vec<u32> = target.config.subsystems[subsystem].namespaces.iter().map(|one| one.nsid).collect();
+        for controller in target.controllers.iter_mut().flatten().filter(|c| c.subsystem == Some(subsystem)) {
+            controller.note_changed(&changed);
+        }
+        target.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
     }
 }
 

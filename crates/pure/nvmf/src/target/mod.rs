@@ -10,6 +10,7 @@ mod controller;
 mod dialogue;
 mod directory;
 mod effects;
+mod erase;
 mod erasure;
 mod features;
 mod fence;
