@@ -96,6 +96,9 @@ impl FrontEnds {
         if let Some(shown) = self.volumes.iter_mut().find(|shown| shown.id == volume.id) {
             *shown = volume;
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.set_blocks(self.volumes.iter().map(|volume| volume.block_bytes).collect());
+        }
     }
 
     /// The data of a volume is being erased, and so far, or it is so no more.

@@ -106,10 +106,11 @@ impl VhostUserBlk {
         self.disks.iter().filter_map(|disk| disk.name.as_ref()).map(SocketPath::path)
     }
 
-    /// Lets the next guest in, once all requests of the last one have ended.
+    /// Lets the next guest in, once all requests of the last one have ended, and an erasure of the disk.
     fn accept(&mut self, place: usize, context: &Context<'_>) {
         let disk = &mut self.disks[place];
-        if disk.peer.is_some() || disk.abandoned > 0 {
+        let is_being_erased = context.erasing(disk.volume.id).is_some();
+        if disk.peer.is_some() || disk.abandoned > 0 || is_being_erased {
             return;
         }
         let stream = match disk.listener.accept() {

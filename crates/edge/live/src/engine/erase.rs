@@ -17,6 +17,8 @@ use flashyard_units::{DriveId, SimTime, VolumeId};
 /// Units that one deallocation is about at most, and deallocations under way: some milliseconds of a drive's work.
 const UNITS_MAX: u32 = 256;
 const UNDER_WAY_MAX: u32 = 8;
+/// Progress of an erasure that is not over: the number above stands for none at all.
+const PROGRESS_MAX: u64 = 0xFFFE;
 /// Units looked at in one turn.
 const LOOKED_AT_MAX: u64 = 1 << 16;
 
@@ -113,7 +115,7 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
         let units = engine.session.world().volumes()[volume.index()].limits.blocks;
         more |= deallocate(engine, now, number, units);
         let Erasing { next, under_way, .. } = engine.erasing[number];
-        engine.fronts.set_erasing(volume, Some((next * 0xFFFF / units.max(1)) as u16));
+        engine.fronts.set_erasing(volume, Some((next * PROGRESS_MAX / units.max(1)) as u16));
         if next == units && under_way == 0 {
             // Deallocations are followed in the media, of which none may come behind this.
             engine.follow()?;

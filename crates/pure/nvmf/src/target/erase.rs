@@ -104,6 +104,10 @@ fn place_of(session: &Session, target: &mut Target) -> Result<usize, Status> {
 pub(super) fn answer_of(result: Result<bool, Status>) -> Option<Answer> {
     match result {
         Ok(is_over) => is_over.then_some(Answer::SUCCESS),
-        Err(status) => Some(Answer { status, result: 0 }),
+        // Later the same command may succeed.
+        Err(status @ (Status::FORMAT_IN_PROGRESS | Status::SANITIZE_IN_PROGRESS | Status::NAMESPACE_NOT_READY)) => {
+            Some(Answer { status, result: 0 })
+        }
+        Err(status) => Some(Answer::refusal(status)),
     }
 }
