@@ -13,8 +13,6 @@ use std::io::{BufWriter, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// Blocks of 4 KiB: what drives map.
-const BLOCK_LOG2: u8 = 12;
 /// Entries of a queue: room for the depths that people try.
 const QUEUE_ENTRIES: u16 = 1024;
 /// Blocks that hosts should deallocate in one command, 32 MiB. A drive takes up to 23 us for each, so that a queue of 128
@@ -104,7 +102,8 @@ fn nvme(
     let volumes = fronts.volumes().to_vec();
     let nqn = names.nqn;
     let subsystems = volumes.iter().map(|volume| {
-        let mut namespace = Namespace::new(1, volume.limits.blocks, BLOCK_LOG2);
+        let block_log2 = volume.block_bytes.trailing_zeros() as u8;
+        let mut namespace = Namespace::new(1, volume.limits.blocks, block_log2);
         namespace.uuid = identity(&names.unique(volume.id), volume.id);
         let mut subsystem = Subsystem::new(
             &format!("{nqn}{}", names.of(volume.id)),

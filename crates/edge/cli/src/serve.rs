@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// Blocks of each volume that the load of `--load` touches at most: 1 GiB.
 const LOAD_BLOCKS_MAX: u64 = 1 << 18;
+/// Bytes of its blocks.
+const UNIT_BYTES: u32 = 4096;
 /// Blocks of one of its requests.
 const LOAD_REQUEST_BLOCKS: u32 = 8;
 
@@ -90,6 +92,13 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     let drives = world.drives();
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
     let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
+    for &volume in &exports {
+        let block_bytes = scenario.serve.block.bytes();
+        engine.set_block_bytes(volume, block_bytes).with_context(|| format!("serve.block of {}", scenario.name))?;
+    }
+    if options.load.is_some() && engine.volumes().iter().any(|volume| volume.block_bytes != UNIT_BYTES) {
+        bail!("--load compares blocks of 4 KiB; set serve.block to \"4 KiB\", and format drives of other blocks");
+    }
     let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
     engine.set_limits(Limits { connections: options.connections.into(), in_flight_bytes, ..Limits::default() });
     if let Some((path, _)) = &journal {

@@ -129,6 +129,46 @@ fn tools_of_qemu_and_libnbd_copy_compare_and_discard() {
 }
 
 #[test]
+fn a_drive_of_small_blocks_takes_parts_of_its_units_from_tools() {
+    let mut server = Server::start_with(&["--set", "serve.block=512 B"]);
+    // The neighbours of each write lie in the same unit of 4 KiB.
+    let commands = [
+        "write -P 0x5a 16M 4k",
+        "write -P 0x11 16778240 512",
+        "read -P 0x5a 16M 1024",
+        "read -P 0x11 16778240 512",
+        "read -P 0x5a 16778752 2560",
+        "write -P 0x22 16780800 1024",
+        "read -P 0x22 16780800 1024",
+        "discard 16777728 512",
+        "read -P 0 16777728 512",
+        "read -P 0x5a 16M 512",
+        "write -z 16778240 512",
+        "read -P 0 16778240 512",
+        "flush",
+    ];
+    let arguments: Vec<&str> = commands.iter().flat_map(|command| ["-c", command]).collect();
+    if let Some(said) = client("qemu-io", &[&["-f", "raw"], &arguments[..], &[&server.nbd]].concat()) {
+        assert!(!said.contains("Pattern verification failed") && !said.contains("failed:"), "{said}");
+    }
+    if let Some(said) = client("nbdinfo", &[&server.nbd]) {
+        assert!(said.contains("block_size_minimum: 512") && said.contains("block_size_preferred: 4096"), "{said}");
+    }
+    let directory = tempfile::tempdir().expect("there is room");
+    let image = directory.path().join("image");
+    // Not a whole number of units.
+    let bytes: Vec<u8> = (0..(1_u32 << 20) + 512).map(|byte| (byte ^ byte >> 9) as u8).collect();
+    std::fs::write(&image, &bytes).expect("there is room");
+    if client("nbdcopy", &[image.to_str().expect("a name in Unicode"), &server.nbd]).is_some() {
+        let back = directory.path().join("back");
+        client("nbdcopy", &[&server.nbd, back.to_str().expect("a name in Unicode")]);
+        let found = std::fs::read(&back).expect("it was copied");
+        assert!(found[..bytes.len()] == bytes[..], "the image has changed on its way");
+    }
+    server.end();
+}
+
+#[test]
 fn tools_see_the_map_of_a_drive_and_move_what_is_there() {
     let directory = tempfile::tempdir().expect("there is room");
     let place = |name: &str| directory.path().join(name).to_str().expect("a name in Unicode").to_owned();

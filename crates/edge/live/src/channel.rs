@@ -125,6 +125,10 @@ impl FrontEnd for ChannelFront {
         }
     }
 
+    fn pins(&self, _volume: VolumeId) -> bool {
+        !self.clients.is_empty()
+    }
+
     fn stop(&mut self) {
         self.clients.clear();
     }

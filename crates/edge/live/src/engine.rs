@@ -1,22 +1,26 @@
 //! The loop: one thread that runs the enclosure, its media and its front ends.
 
+mod change;
+mod erase;
 mod pending;
 mod request;
+mod window;
 
 use crate::budget::Limits;
 use crate::clock::{Lateness, Paced, Tempo, noise};
-use crate::error::EngineError;
+use crate::error::{BlockSizeError, EngineError};
 use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
 use crate::report::Report;
 use flashyard_blk::VolumeInfo;
+use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use request::{Pending, Places};
+use request::{Change, Erasing, Pending, Places};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,6 +71,13 @@ pub struct Engine {
     heard: Duration,
     /// By token.
     pending: Slab<Pending>,
+    /// Requests that change units in part, and those of them that go on with their next step.
+    changes: Slab<Change>,
+    changes_to_go_on: Vec<u32>,
+    /// Volumes whose data is being erased.
+    erasing: Vec<Erasing>,
+    /// By volume: a unit that its drive maps has 2^n of its blocks.
+    shifts: Vec<u8>,
     /// Room for the places of slots, of requests that are over.
     spare_places: Vec<Places>,
     /// Tokens of requests that were given up and that a drive may still be at, and when to look at them again.
@@ -94,9 +105,10 @@ impl Engine {
             }
         }
         let volumes = session.world().volumes();
+        let shifts = vec![0; volumes.len()];
         let volumes = exports.iter().map(|id| volumes[id.index()]).collect();
         let fronts = FrontEnds::new(volumes)?;
-        Ok(Self {
+        let mut engine = Self {
             session,
             media,
             pace: Paced::new(tempo),
@@ -109,6 +121,10 @@ impl Engine {
             turned: Duration::ZERO,
             heard: Duration::ZERO,
             pending: Slab::default(),
+            changes: Slab::default(),
+            changes_to_go_on: Vec::new(),
+            erasing: Vec::new(),
+            shifts,
             spare_places: Vec::new(),
             given_up: Vec::new(),
             look_again: Duration::ZERO,
@@ -118,7 +134,28 @@ impl Engine {
             latency: LatencyHistogram::new(),
             requests: [0; 5],
             bytes: [0; 2],
-        })
+        };
+        erase::resume(&mut engine);
+        Ok(engine)
+    }
+
+    /// Sets the size of a volume's blocks, before clients have seen it; one that a host has formatted keeps those of that
+    /// format. Drives map units of 4 KiB whatever it is: a block may
+    /// be smaller, and is then a part of a unit. Panics beyond the volumes of the world.
+    ///
+    /// Errors: a size that there is not; smaller blocks of a volume that lies on several drives, as what one of them holds beside
+    /// such a block may be old.
+    pub fn set_block_bytes(&mut self, volume: VolumeId, block_bytes: u32) -> Result<(), BlockSizeError> {
+        if !matches!(block_bytes, 512 | SLOT_BYTES) {
+            return Err(BlockSizeError::Unknown(block_bytes));
+        }
+        if block_bytes < SLOT_BYTES && self.session.world().drives_of(volume).len() > 1 {
+            return Err(BlockSizeError::SeveralDrives(volume));
+        }
+        let drive = self.session.world().drives_of(volume)[0];
+        let formatted = self.media.drive(drive).before().erasures.block_bytes;
+        erase::set_blocks(self, volume, formatted.unwrap_or(block_bytes));
+        Ok(())
     }
 
     /// Adds a way for clients to reach the enclosure.
@@ -187,7 +224,7 @@ impl Engine {
         let heard = events.iter().next().is_some();
         let drives = Drives::of(self.session.world(), &self.media);
         more |= self.fronts.turn(self.turned, events, drives, |_| {});
-        let asked = self.fronts.has_asked();
+        let asked = self.fronts.has_asked() || !self.changes_to_go_on.is_empty();
         if heard || asked {
             self.heard = self.turned;
         }
@@ -196,6 +233,9 @@ impl Engine {
         let now = self.moment();
         self.moment = now;
         self.take_in(now);
+        if !self.erasing.is_empty() {
+            more |= erase::go_on(self, now)?;
+        }
         self.release();
         if self.turned >= self.keep_again {
             self.keep_again = self.turned + KEEP_PERIOD;
@@ -210,7 +250,7 @@ impl Engine {
         self.fronts.send(Drives::of(self.session.world(), &self.media));
         self.write_journal();
         // Front ends that wait for room may go on once something was given back.
-        Ok(more || self.fronts.has_asked() || self.fronts.releases() != releases)
+        Ok(more || self.fronts.has_asked() || !self.changes_to_go_on.is_empty() || self.fronts.releases() != releases)
     }
 
     /// Lets the enclosure do what is due, at most for a while, and hands answers out; returns whether there may be more.
@@ -276,6 +316,9 @@ impl Engine {
 
     /// Hands what was asked over to the enclosure.
     fn take_in(&mut self, now: SimTime) {
+        if !self.changes_to_go_on.is_empty() {
+            self.go_on_changes(now);
+        }
         let mut inbox = self.fronts.take_inbox();
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
@@ -285,6 +328,7 @@ impl Engine {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts.controlled(front, tag, done);
                 }
+                Inbound::Erase { front, tag, volume, erase } => erase::begin(self, (front, tag), volume, erase),
                 Inbound::GiveUp { front, tag } => given_up.push((front, tag)),
             }
         }

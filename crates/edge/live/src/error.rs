@@ -1,5 +1,6 @@
-//! Why an engine ends.
+//! Why an engine ends, or does not do what it is asked to.
 
+use flashyard_units::VolumeId;
 use std::io;
 
 /// Why the engine ends before it is asked to.
@@ -23,4 +24,15 @@ pub enum EngineError {
     /// The journal could not be written to its end. The enclosure was served, and ended in order.
     #[error("the journal is not whole")]
     Journal(#[source] io::Error),
+}
+
+/// Why a volume does not get blocks of another size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BlockSizeError {
+    /// There are no such blocks.
+    #[error("blocks of {0} bytes, give 512 or 4096")]
+    Unknown(u32),
+    /// Its bytes lie on several drives.
+    #[error("volume {0} lies on several drives, and has blocks of 4 KiB")]
+    SeveralDrives(VolumeId),
 }

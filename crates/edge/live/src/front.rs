@@ -26,13 +26,14 @@
 //! each of its requests under way, and let the client in again once [`Answered`] has come for all of them.
 
 use crate::budget::{Budget, Limits};
-use crate::media::{Data, Life, Media, reads_as_zeros};
+use crate::media::{Data, Erase, Erasures, Life, Media, reads_as_zeros};
 use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
-use flashyard_flash::Layout;
+use flashyard_flash::{Layout, SLOT_BYTES};
 use flashyard_nvmf::target::Strangers;
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -87,6 +88,8 @@ pub struct Context<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) budget: &'a mut Budget,
     pub(crate) reserved: &'a mut Reserved,
+    /// Volumes whose data is being erased, and how far, of 65,536 in all.
+    pub(crate) erasing: &'a BTreeMap<VolumeId, u16>,
 }
 
 /// Readiness of a socket, as the operating system reports it.
@@ -120,6 +123,17 @@ pub enum Inbound {
         /// Its number for the request.
         tag: u64,
     },
+    /// All data of a volume is to be erased ([`Context::erase`]).
+    Erase {
+        /// Number of the front end.
+        front: usize,
+        /// Its number for it.
+        tag: u64,
+        /// Which volume.
+        volume: VolumeId,
+        /// How.
+        erase: Erase,
+    },
     /// Something is to be done to a drive ([`Context::control`]).
     Control {
         /// Number of the front end.
@@ -130,6 +144,9 @@ pub enum Inbound {
         control: Control,
     },
 }
+
+/// Sizes of blocks of a volume on one drive: units of 4 KiB, which the drive maps, and parts of them of 512 bytes.
+const FORMATS: [u8; 2] = [12, 9];
 
 /// Sockets of one front end at most: its keys are below this.
 pub const KEYS_MAX: usize = 1 << 16;
@@ -146,6 +163,9 @@ impl Context<'_> {
         let volume = self.volume(volume).ok_or(Refused::NoVolume { volume, volumes })?;
         check(&request, &volume.limits)?;
         payload.check(&request, volume.block_bytes)?;
+        if !self.erasing.is_empty() && self.erasing.contains_key(&request.volume) {
+            return Err(Refused::Control { reason: format!("volume {} is being erased", request.volume) });
+        }
         if self.reserved.keeps_out(self.front, &request) {
             return Err(Refused::Reserved { volume: request.volume });
         }
@@ -166,6 +186,22 @@ impl Context<'_> {
     /// Does something to the enclosure, as a client has asked for; what comes of it comes as [`FrontEnd::controlled`].
     pub fn control(&mut self, tag: u64, control: Control) {
         self.inbox.push(Inbound::Control { front: self.front, tag, control });
+    }
+
+    /// Lets all data of a volume go, as a client has asked for; how that begins, or ends, comes as [`FrontEnd::erased`].
+    /// Requests of its clients that are under way end first, and others are refused until the end.
+    pub fn erase(&mut self, tag: u64, volume: VolumeId, erase: Erase) {
+        self.inbox.push(Inbound::Erase { front: self.front, tag, volume, erase });
+    }
+
+    /// How far the data of a volume is being erased, of 65,536 in all; `None` while it is not.
+    pub fn erasing(&self, volume: VolumeId) -> Option<u16> {
+        self.erasing.get(&volume).copied()
+    }
+
+    /// Traces of formats and sanitizes of a volume. Panics beyond the volumes of the world.
+    pub fn erasures(&self, volume: VolumeId) -> Erasures {
+        self.before(volume).erasures
     }
 
     /// An empty buffer with room for `bytes`; buffers of payload come back here.
@@ -224,7 +260,7 @@ impl Context<'_> {
     /// State of a block now, with everything that was answered. Panics beyond the blocks of the volume.
     pub fn block_state(&self, volume: VolumeId, block: u64) -> BlockState {
         let Some((world, media)) = self.drives.0 else { return BlockState::Data };
-        match world.place(volume, block) {
+        match world.place(volume, block / self.blocks_of_unit(volume)) {
             Some((_, slot)) if !slot.is_some() => BlockState::Unmapped,
             Some((drive, slot)) if reads_as_zeros(media.drive(drive), slot) => BlockState::Zeros,
             _ => BlockState::Data,
@@ -238,12 +274,28 @@ impl Context<'_> {
         self.drives.0.map(health).unwrap_or_default()
     }
 
-    /// Blocks of a volume that hold something, as the drive on which most of them lie has it; `None` for a volume that is
+    /// Blocks of a volume that hold something, counted by whole units, as the drive on which most of them lie has it; `None` for a volume that is
     /// made of other things. Panics beyond the volumes of the world.
     pub fn used_blocks(&self, volume: VolumeId) -> Option<u64> {
         let (world, _) = self.drives.0?;
         let mapped = |drive: DriveId| world.health(drive, world.now()).mapped_slots;
-        world.drives_of(volume).into_iter().map(mapped).max()
+        let units = world.drives_of(volume).into_iter().map(mapped).max();
+        units.map(|units| units * self.blocks_of_unit(volume))
+    }
+
+    /// Blocks of a volume in one unit, of 4 KiB, that a drive maps.
+    pub fn blocks_of_unit(&self, volume: VolumeId) -> u64 {
+        self.volume(volume).map_or(1, |volume| u64::from(SLOT_BYTES / volume.block_bytes.clamp(1, SLOT_BYTES)))
+    }
+
+    /// Sizes of blocks that a volume may have, the fastest first, as logarithms; none of a volume that is made of other things.
+    /// Panics beyond the volumes of the world.
+    pub fn formats(&self, volume: VolumeId) -> &'static [u8] {
+        match self.drives.0 {
+            Some((world, _)) if world.drives_of(volume).len() == 1 => &FORMATS,
+            Some(_) => &FORMATS[..1],
+            None => &[],
+        }
     }
 
     /// How the flash of a volume's first drive is divided; `None` for a volume that is made of other things. Panics beyond
@@ -289,6 +341,24 @@ pub trait FrontEnd {
     /// Something was done to the enclosure, or refused, as [`Context::control`] asked for under `tag`.
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {
         let _ = (tag, done);
+    }
+
+    /// The erasure that [`Context::erase`] asked for under `tag` was refused, has begun (a sanitize), or has come to its end (everything
+    /// else).
+    fn erased(&mut self, tag: u64, done: Result<(), Refused>) {
+        let _ = (tag, done);
+    }
+
+    /// The blocks of a volume are others now, or it is being erased, or is so no more: [`Context::volume`] and
+    /// [`Context::erasing`] tell.
+    fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        let _ = (volume, context);
+    }
+
+    /// Whether a client uses a volume that cannot be told that its blocks or its data change.
+    fn pins(&self, volume: VolumeId) -> bool {
+        let _ = volume;
+        false
     }
 
     /// Everything of this turn was answered: sends it.

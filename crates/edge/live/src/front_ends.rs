@@ -9,6 +9,8 @@ use crate::record::Recorder;
 use crate::reserved::Reserved;
 use flashyard_blk::VolumeInfo;
 use flashyard_served::Refused;
+use flashyard_units::VolumeId;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +37,7 @@ pub struct FrontEnds {
     spare_bytes: usize,
     recorder: Option<Recorder>,
     reserved: Reserved,
+    erasing: BTreeMap<VolumeId, u16>,
 }
 
 impl FrontEnds {
@@ -57,6 +60,7 @@ impl FrontEnds {
             spare_bytes: 0,
             recorder: None,
             reserved: Reserved::default(),
+            erasing: BTreeMap::new(),
         })
     }
 
@@ -85,6 +89,29 @@ impl FrontEnds {
     /// The volumes that clients see.
     pub fn volumes(&self) -> &[VolumeInfo] {
         &self.volumes
+    }
+
+    /// A volume that clients see has other blocks from now on.
+    pub(crate) fn set_blocks(&mut self, volume: VolumeInfo) {
+        if let Some(shown) = self.volumes.iter_mut().find(|shown| shown.id == volume.id) {
+            *shown = volume;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.set_blocks(self.volumes.iter().map(|volume| volume.block_bytes).collect());
+        }
+    }
+
+    /// The data of a volume is being erased, and so far, or it is so no more.
+    pub(crate) fn set_erasing(&mut self, volume: VolumeId, progress: Option<u16>) {
+        match progress {
+            Some(progress) => self.erasing.insert(volume, progress),
+            None => self.erasing.remove(&volume),
+        };
+    }
+
+    /// Tells front end `number` what came of an erasure that it wanted.
+    pub fn erased(&mut self, number: usize, tag: u64, done: Result<(), Refused>) {
+        self.fronts[number].erased(tag, done);
     }
 
     /// Where an engine registers sockets of its own, under the tokens of [`FrontEnds::token`].
@@ -190,6 +217,7 @@ impl FrontEnds {
             limits: &self.limits,
             budget: &mut self.budget,
             reserved: &mut self.reserved,
+            erasing: &self.erasing,
         };
         act(self.fronts[number].as_mut(), &mut context)
     }

@@ -43,7 +43,7 @@ pub use budget::Limits;
 pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
 pub use clock::{Lateness, Paced, Tempo, noise};
 pub use engine::Engine;
-pub use error::EngineError;
+pub use error::{BlockSizeError, EngineError};
 pub use flashyard_blk::Payload;
 pub use flashyard_nvmf::target::Strangers;
 pub use front::{Answered, BlockState, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
@@ -51,7 +51,9 @@ pub use front_ends::FrontEnds;
 pub use hook::{EngineAccess, Hook, NoPort};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};
-pub use media::{Data, DataDirectory, DriveMedia, Media, MediaError, Opened, RecoveryReport, Shape};
+pub use media::{
+    Data, DataDirectory, DriveMedia, Erase, Erasures, Media, MediaError, Opened, RecoveryReport, SanitizeOutcome, Shape,
+};
 pub use namespace::{NamespaceError, RemoteNamespace};
 pub use nbd::{Nbd, NbdAddress};
 pub use nvme_tcp::{ListenError, NvmeTcp};

@@ -45,6 +45,11 @@ impl Recorder {
         }
     }
 
+    /// Volumes have blocks of so many bytes from now on.
+    pub(crate) fn set_blocks(&mut self, block_bytes: Vec<u32>) {
+        self.block_bytes = block_bytes;
+    }
+
     /// A request was taken in.
     pub(crate) fn asked(&mut self, front: usize, tag: u64, request: VolumeRequest) {
         if self.failure.is_some() || letter(request.operation).is_none() {

@@ -6,6 +6,7 @@ use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
 use flashyard_kernel::Slab;
 use flashyard_live::{Answered, Context, FrontEnd, Readiness, SocketPath};
 use flashyard_served::Answer;
+use flashyard_units::VolumeId;
 use mio::Interest;
 use mio::unix::SourceFd;
 use rustix::io::ioctl_fionread;
@@ -105,10 +106,11 @@ impl VhostUserBlk {
         self.disks.iter().filter_map(|disk| disk.name.as_ref()).map(SocketPath::path)
     }
 
-    /// Lets the next guest in, once all requests of the last one have ended.
+    /// Lets the next guest in, once all requests of the last one have ended, and an erasure of the disk.
     fn accept(&mut self, place: usize, context: &Context<'_>) {
         let disk = &mut self.disks[place];
-        if disk.peer.is_some() || disk.abandoned > 0 {
+        let is_being_erased = context.erasing(disk.volume.id).is_some();
+        if disk.peer.is_some() || disk.abandoned > 0 || is_being_erased {
             return;
         }
         let stream = match disk.listener.accept() {
@@ -412,6 +414,17 @@ impl FrontEnd for VhostUserBlk {
             let Some(memory) = &device.memory else { continue };
             device.rings.iter_mut().filter(|ring| ring.is_owed).for_each(|ring| ring.tell(memory));
         }
+    }
+
+    fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        if let Some(&now) = context.volume(volume) {
+            self.disks.iter_mut().filter(|disk| disk.volume.id == volume).for_each(|disk| disk.volume = now);
+        }
+    }
+
+    /// A guest looks at its disk once.
+    fn pins(&self, volume: VolumeId) -> bool {
+        self.disks.iter().any(|disk| disk.volume.id == volume && disk.peer.is_some())
     }
 
     fn connections(&self) -> u32 {

@@ -392,6 +392,10 @@ impl VolumeEngine {
                     self.stacks[stack].submit(now, (Some(front), tag, class), request, payload, &mut self.fronts);
                 }
                 Inbound::GiveUp { .. } => {}
+                Inbound::Erase { front, tag, .. } => {
+                    let reason = "a volume that is made of other things is not formatted".to_owned();
+                    self.fronts.erased(front, tag, Err(Refused::Control { reason }));
+                }
                 Inbound::Control { front, tag, .. } => {
                     let reason = "the volume is no drive of a model".to_owned();
                     self.fronts.controlled(front, tag, Err(Refused::Control { reason }));

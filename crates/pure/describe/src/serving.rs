@@ -15,6 +15,9 @@ pub struct ServeSection {
     pub nqn: String,
     /// Directory that keeps the drives' data, from the directory of the scenario; memory without it.
     pub data: Option<String>,
+    /// Blocks of the drives as clients see them: `4 KiB`, the unit that drives map, or `512 B`, parts of it. A drive that a host has
+    /// formatted has the blocks of that format.
+    pub block: BlockSize,
     /// `real`, `off` (as fast as possible while requests are in flight), or simulated seconds for each second.
     pub pace: Pacing,
     /// Erases that a block takes before the drive counts as used up.
@@ -23,6 +26,28 @@ pub struct ServeSection {
     /// 99th percentile of lateness above which the report calls its timings unusable.
     #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1000 s"))]
     pub lateness_tolerance: Time,
+}
+
+/// The size of blocks of served drives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum BlockSize {
+    /// The unit that drives map.
+    #[default]
+    #[serde(rename = "4 KiB")]
+    Unit,
+    /// An eighth of it: writes of less than a unit read it first.
+    #[serde(rename = "512 B")]
+    Sector,
+}
+
+impl BlockSize {
+    /// In bytes.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::Unit => 4096,
+            Self::Sector => 512,
+        }
+    }
 }
 
 /// How virtual time follows the clock on the wall.
@@ -76,6 +101,7 @@ impl Default for ServeSection {
             drives: None,
             nqn: "nqn.2026-11.io.flashyard:drive-".to_owned(),
             data: None,
+            block: BlockSize::Unit,
             pace: Pacing::Scaled(1.0),
             // [X] three-level flash of data centres
             endurance_erases: 3000,

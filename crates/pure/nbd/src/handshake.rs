@@ -10,6 +10,9 @@ const NAME_MAX: usize = 4096;
 /// Longest option that is read at all: a name and a list of wished information.
 pub(crate) const OPTION_MAX: usize = NAME_MAX + 1024;
 
+/// Clients should ask for whole units of this size where they can, however small the blocks are: drives map such units.
+const PREFERRED_BYTES: u32 = 4096;
+
 /// The metadata context that there is.
 const ALLOCATION: &[u8] = b"base:allocation";
 
@@ -102,7 +105,8 @@ fn about(number: u32, data: &[u8], terms: &Terms, exports: &[Export], out: &mut 
         out,
     );
     let least = export.block_bytes.to_be_bytes();
-    let sizes = [&info::BLOCK_SIZE.to_be_bytes()[..], &least, &least, &PAYLOAD_MAX.to_be_bytes()];
+    let preferred = export.block_bytes.max(PREFERRED_BYTES).to_be_bytes();
+    let sizes = [&info::BLOCK_SIZE.to_be_bytes()[..], &least, &preferred, &PAYLOAD_MAX.to_be_bytes()];
     option_reply(number, reply::INFO, &sizes, out);
     if wishes.chunks_exact(2).any(|wish| wish == info::NAME.to_be_bytes()) {
         option_reply(number, reply::INFO, &[&info::NAME.to_be_bytes(), export.name.as_bytes()], out);

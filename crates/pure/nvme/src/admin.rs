@@ -20,6 +20,10 @@ pub mod opcode {
     pub const ASYNC_EVENT_REQUEST: u8 = 0x0C;
     /// Keep Alive.
     pub const KEEP_ALIVE: u8 = 0x18;
+    /// Format NVM.
+    pub const FORMAT_NVM: u8 = 0x80;
+    /// Sanitize.
+    pub const SANITIZE: u8 = 0x84;
 }
 
 /// Data that an Identify command returns: its Controller or Namespace Structure field.
@@ -88,6 +92,10 @@ pub enum AdminCommand {
     AsyncEventRequest,
     /// The host is alive.
     KeepAlive,
+    /// Format NVM.
+    Format(Format),
+    /// Sanitize.
+    Sanitize(Sanitize),
 }
 
 impl AdminCommand {
@@ -101,6 +109,8 @@ impl AdminCommand {
             Self::GetFeatures { .. } => "Get Features",
             Self::AsyncEventRequest => "Asynchronous Event Request",
             Self::KeepAlive => "Keep Alive",
+            Self::Format(_) => "Format NVM",
+            Self::Sanitize(_) => "Sanitize",
         }
     }
 }
@@ -188,6 +198,8 @@ impl AdminCommand {
             },
             opcode::ASYNC_EVENT_REQUEST => Self::AsyncEventRequest,
             opcode::KEEP_ALIVE => Self::KeepAlive,
+            opcode::FORMAT_NVM => Self::Format(Format::decode(sqe)),
+            opcode::SANITIZE => Self::Sanitize(Sanitize::decode(sqe)),
             opcode => return Err(UnknownOpcode { opcode }),
         })
     }
@@ -215,6 +227,14 @@ impl AdminCommand {
                 sqe.set_cdw(10, u32::from(feature) | u32::from(select.bits()) << 8);
                 sqe.set_cdw(11, parameter);
             }
+            Self::Format(format) => {
+                sqe.nsid = U32::new(format.nsid);
+                sqe.set_cdw(10, format.dword());
+            }
+            Self::Sanitize(sanitize) => {
+                sqe.set_cdw(10, sanitize.dword());
+                sqe.set_cdw(11, sanitize.pattern);
+            }
             Self::AsyncEventRequest | Self::KeepAlive => {}
         }
         sqe
@@ -230,7 +250,110 @@ impl AdminCommand {
             Self::GetFeatures { .. } => opcode::GET_FEATURES,
             Self::AsyncEventRequest => opcode::ASYNC_EVENT_REQUEST,
             Self::KeepAlive => opcode::KEEP_ALIVE,
+            Self::Format(_) => opcode::FORMAT_NVM,
+            Self::Sanitize(_) => opcode::SANITIZE,
         }
+    }
+}
+
+/// Format NVM (Base 2.0, section 5.14): a namespace gets blocks of another format, and its data is gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Namespace, or [`crate::NSID_ALL`].
+    pub nsid: u32,
+    /// Place of the format among those of the namespace, six bits.
+    pub format: u8,
+    /// Metadata is a part of the block's data.
+    pub metadata_inline: bool,
+    /// Kind of protection information, three bits; zero is none.
+    pub protection: u8,
+    /// Protection information comes first in the metadata.
+    pub protection_first: bool,
+    /// Secure erase, three bits: [`Self::NO_SECURE_ERASE`], [`Self::USER_DATA_ERASE`] or [`Self::CRYPTOGRAPHIC_ERASE`].
+    pub secure_erase: u8,
+}
+
+impl Format {
+    /// Data need only be out of the reach of hosts.
+    pub const NO_SECURE_ERASE: u8 = 0;
+    /// Data is erased wherever it is.
+    pub const USER_DATA_ERASE: u8 = 1;
+    /// The key of the data is deleted.
+    pub const CRYPTOGRAPHIC_ERASE: u8 = 2;
+
+    fn decode(sqe: &Sqe) -> Self {
+        let bits = sqe.cdw(10);
+        Self {
+            nsid: sqe.nsid.get(),
+            format: (bits & 0xF) as u8 | ((bits >> 12 & 3) << 4) as u8,
+            metadata_inline: bits & 1 << 4 != 0,
+            protection: (bits >> 5 & 7) as u8,
+            protection_first: bits & 1 << 8 != 0,
+            secure_erase: (bits >> 9 & 7) as u8,
+        }
+    }
+
+    fn dword(&self) -> u32 {
+        let field = |value: u8, bits: u32, at: u32| (u32::from(value) & ((1 << bits) - 1)) << at;
+        field(self.format, 4, 0)
+            | field(self.format >> 4, 2, 12)
+            | u32::from(self.metadata_inline) << 4
+            | field(self.protection, 3, 5)
+            | u32::from(self.protection_first) << 8
+            | field(self.secure_erase, 3, 9)
+    }
+}
+
+/// Sanitize (Base 2.0, section 5.22): all data of the subsystem is gone for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sanitize {
+    /// Action, three bits: see the constants of this type.
+    pub action: u8,
+    /// The host may leave the failure mode without a sanitize that succeeds.
+    pub unrestricted_exit: bool,
+    /// Passes of an overwrite, four bits; zero is sixteen.
+    pub passes: u8,
+    /// Passes of an overwrite invert the pattern.
+    pub inverts: bool,
+    /// Blocks are not to be deallocated.
+    pub no_deallocate: bool,
+    /// Pattern of an overwrite.
+    pub pattern: u32,
+}
+
+impl Sanitize {
+    /// Action: leave the failure mode.
+    pub const EXIT_FAILURE_MODE: u8 = 1;
+    /// Action: erase the blocks of the medium.
+    pub const BLOCK_ERASE: u8 = 2;
+    /// Action: overwrite.
+    pub const OVERWRITE: u8 = 3;
+    /// Action: delete the keys of the data.
+    pub const CRYPTO_ERASE: u8 = 4;
+
+    fn decode(sqe: &Sqe) -> Self {
+        Self { pattern: sqe.cdw(11), ..Self::of_dword(sqe.cdw(10)) }
+    }
+
+    /// The command of dword 10, which the Sanitize Status page gives back, without its pattern.
+    pub fn of_dword(bits: u32) -> Self {
+        Self {
+            action: (bits & 7) as u8,
+            unrestricted_exit: bits & 1 << 3 != 0,
+            passes: (bits >> 4 & 0xF) as u8,
+            inverts: bits & 1 << 8 != 0,
+            no_deallocate: bits & 1 << 9 != 0,
+            pattern: 0,
+        }
+    }
+
+    /// Dword 10.
+    pub fn dword(&self) -> u32 {
+        u32::from(self.action & 7)
+            | u32::from(self.unrestricted_exit) << 3
+            | u32::from(self.passes & 0xF) << 4
+            | u32::from(self.inverts) << 8
+            | u32::from(self.no_deallocate) << 9
     }
 }
 
@@ -319,6 +442,15 @@ mod tests {
                 select: Select::from_bits(select),
                 parameter
             }),
+            (0_u32..1 << 14, any::<u32>()).prop_map(|(bits, nsid)| {
+                let mut sqe = Sqe::new(opcode::FORMAT_NVM, 0);
+                sqe.nsid = U32::new(nsid);
+                sqe.set_cdw(10, bits);
+                AdminCommand::Format(Format::decode(&sqe))
+            }),
+            (0_u32..1 << 10, any::<u32>()).prop_map(|(bits, pattern)| {
+                AdminCommand::Sanitize(Sanitize { pattern, ..Sanitize::of_dword(bits) })
+            }),
             Just(AdminCommand::AsyncEventRequest),
             Just(AdminCommand::KeepAlive),
         ]
@@ -336,6 +468,14 @@ mod tests {
     fn lengths_of_log_pages_count_dwords_from_zero() {
         let get = GetLogPage { page: 2, nsid: crate::NSID_ALL, len_bytes: 512, ..GetLogPage::default() };
         assert_eq!(AdminCommand::GetLogPage(get).encode(0).cdw(10), 0x007F_0002);
+    }
+
+    #[test]
+    fn fields_of_format_and_sanitize_are_at_their_bits() {
+        let format = Format { nsid: 1, format: 0x1F, secure_erase: 1, protection: 5, ..Format::default() };
+        assert_eq!(AdminCommand::Format(format).encode(0).cdw(10), 0xF | 5 << 5 | 1 << 9 | 1 << 12);
+        let sanitize = Sanitize { action: Sanitize::BLOCK_ERASE, unrestricted_exit: true, ..Sanitize::default() };
+        assert_eq!(AdminCommand::Sanitize(sanitize).encode(0).cdw(10), 0b1010);
     }
 
     #[test]

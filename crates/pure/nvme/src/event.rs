@@ -17,6 +17,8 @@ pub enum AsyncEvent {
     Discovery,
     /// There are news about reservations.
     Reservation,
+    /// A sanitize operation has come to its end.
+    Sanitized,
     /// An event that this crate does not name: kind, information, log page.
     Other {
         /// Bits 2:0.
@@ -43,6 +45,7 @@ impl AsyncEvent {
             Self::Ana => (Self::NOTICE, 3, 0x0C),
             Self::Discovery => (Self::NOTICE, 0xF0, 0x70),
             Self::Reservation => (Self::COMMAND_SET, 0, 0x80),
+            Self::Sanitized => (Self::COMMAND_SET, 1, 0x81),
             Self::Other { kind, information, page } => (kind & 7, information, page),
         }
     }
@@ -68,6 +71,7 @@ impl AsyncEvent {
             Self::Ana,
             Self::Discovery,
             Self::Reservation,
+            Self::Sanitized,
         ];
         let found = known.into_iter().find(|event| event.encode() == result & 0x00FF_FF07);
         found.unwrap_or(Self::Other {
@@ -86,7 +90,7 @@ impl AsyncEvent {
             Self::Namespaces => 1 << 8,
             Self::Ana => 1 << 11,
             Self::Discovery => 1 << 31,
-            Self::Reservation | Self::Other { .. } => 0,
+            Self::Reservation | Self::Sanitized | Self::Other { .. } => 0,
         }
     }
 }

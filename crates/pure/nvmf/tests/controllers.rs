@@ -596,7 +596,7 @@ fn a_namespace_tells_how_much_of_it_is_used_and_which_writes_suit_its_drive() {
     // Without figures of a drive it is thick.
     assert_eq!(seen(&identify_namespace(&mut world)), (0, 1024, 0, 0));
     let mut namespace = Namespace::new(1, 1024, 12);
-    namespace.hints = Some(WriteHints { granularity: 12, optimal: 1 << 17 });
+    namespace.hints = Some(WriteHints { granularity: 12, optimal: 1 << 17, unit: 1 });
     world.target.set_namespaces(0, vec![namespace]).unwrap();
     world.target.set_figures(0, Figures { used_blocks: Some(77), ..Figures::default() });
     assert_eq!(world.target.take_looks(), [0], "a host that looks again sees newer figures");

@@ -1,16 +1,22 @@
 //! Requests under way: from front ends to the world, their bytes to the media and back, and their answers.
 
 use super::Engine;
-use super::request::{Pending, Places};
+use super::change::drop_changes;
+use super::erase::deallocated;
+use super::request::{Pending, Places, Step};
+use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
 use crate::media::{Data, Kept};
 use flashyard_blk::{Operation, Payload, VolumeRequest};
-use flashyard_flash::Slot;
+use flashyard_flash::{SLOT_BYTES, Slot};
 use flashyard_served::{Answer, Control};
 use flashyard_ssd::Movement;
-use flashyard_units::{DriveId, SimTime};
+use flashyard_units::{DriveId, SimSpan, SimTime};
 use std::time::Duration;
+
+/// Bytes of a unit, which a drive maps.
+const BYTES: usize = SLOT_BYTES as usize;
 
 /// How often requests that were given up are looked at.
 const RELEASE_PERIOD: Duration = Duration::from_millis(100);
@@ -26,23 +32,43 @@ impl Engine {
         request: VolumeRequest,
         payload: Payload,
     ) {
-        let drive = DriveId::default();
-        let mut places = self.spare_places.pop().unwrap_or_default();
-        if request.operation == Operation::Read {
-            places.found.resize(request.count as usize, Slot::NONE);
+        let (units, window) = Window::of(&request, self.shifts[request.volume.index()]);
+        if !window.is_whole() && matches!(request.operation, Operation::Write | Operation::Trim) {
+            return self.begin_change(now, (front, tag), request, payload);
         }
-        let pending =
-            Pending { front, tag, request, drive, payload, places, asked: now, is_answered: false, no_room: false };
-        let token = self.pending.insert(pending) as u32;
-        if let Err(refused) = self.session.submit(now, token, &request) {
-            tracing::error!(%refused, "the engine took what the world does not take");
-            self.forget(token);
+        if !self.hand_over(now, (front, tag), (units, window), payload, Step::Whole) {
             self.fronts.answered(front, Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
         }
     }
 
+    /// Hands a request over to the world, for a client or as a step of a change; returns whether it is taken.
+    pub(super) fn hand_over(
+        &mut self,
+        now: SimTime,
+        (front, tag): (usize, u64),
+        (request, window): (VolumeRequest, Window),
+        payload: Payload,
+        step: Step,
+    ) -> bool {
+        let (drive, asked) = (DriveId::default(), now);
+        let mut places = self.spare_places.pop().unwrap_or_default();
+        if request.operation == Operation::Read {
+            places.found.resize(request.count as usize, Slot::NONE);
+        }
+        let (is_answered, no_room, damaged) = (false, false, None);
+        let pending =
+            Pending { front, tag, request, window, step, drive, payload, places, asked, is_answered, no_room, damaged };
+        let token = self.pending.insert(pending) as u32;
+        let taken = self.session.submit(now, token, &request);
+        if let Err(refused) = &taken {
+            tracing::error!(%refused, "the engine took what the world does not take");
+            self.forget(token);
+        }
+        taken.is_ok()
+    }
+
     /// Nothing comes of a request any more: its number is free, and its buffers are kept for the next ones.
-    fn forget(&mut self, token: u32) {
+    pub(super) fn forget(&mut self, token: u32) {
         let Some(Pending { payload, mut places, .. }) = self.pending.remove(token as usize) else { return };
         if places.found.capacity() <= FOUND_KEPT {
             places.found.clear();
@@ -58,6 +84,7 @@ impl Engine {
     /// closed may leave thousands.
     pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
         given_up.sort_unstable();
+        drop_changes(self, |front, tag| given_up.binary_search(&(front, tag)).is_ok());
         let is_it =
             |pending: &Pending| !pending.is_answered && given_up.binary_search(&(pending.front, pending.tag)).is_ok();
         let found = self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(token, _)| token as u32);
@@ -82,12 +109,18 @@ impl Engine {
             Movement::Erased { superblock } => self.keep_promises(drive, superblock),
             _ => {}
         }
+        if let Movement::Written { tag, place, .. } = *movement
+            && !self.pending[tag as usize].window.is_whole()
+            && self.pending[tag as usize].window.in_unit(place).0.len() < BYTES
+        {
+            return self.merge(drive, movement);
+        }
         let pending = &self.pending;
         let payload = || match *movement {
             Movement::Written { tag, place, .. } => match &pending[tag as usize].payload {
                 Payload::Bytes(bytes) => {
-                    let first = place as usize * flashyard_flash::SLOT_BYTES as usize;
-                    Some(&bytes[first..first + flashyard_flash::SLOT_BYTES as usize])
+                    let first = place as usize * BYTES - pending[tag as usize].window.skip_bytes() as usize;
+                    Some(&bytes[first..first + BYTES])
                 }
                 Payload::Zeros | Payload::None => None,
             },
@@ -124,10 +157,21 @@ impl Engine {
         }
         let answer = self.by_its_bytes(token, answer);
         let pending = &mut self.pending[token as usize];
-        let Pending { front, tag, drive, request: VolumeRequest { operation, count, .. }, asked, .. } = *pending;
+        let Pending { front, tag, drive, request: VolumeRequest { operation, volume, .. }, asked, window, .. } =
+            *pending;
+        match pending.step {
+            Step::Whole => {}
+            Step::Change(change) => return self.step_ended(change, token, at, answer),
+            Step::Erasure => return deallocated(self, token, answer),
+        }
+        let answer = in_blocks(answer, pending, self.shifts[volume.index()]);
         let Places { found, kept } = &pending.places;
         let is_read = operation == Operation::Read && answer == Answer::Done;
-        let data = if is_read { Data::new(self.media.drive(drive), found, kept) } else { Data::NONE };
+        let data = match is_read {
+            true => Data::new(self.media.drive(drive), found, kept)
+                .part(window.skip_bytes() as usize, window.len_bytes() as usize),
+            false => Data::NONE,
+        };
         let no_room = pending.no_room && answer == Answer::Failed;
         self.fronts.answered(front, Answered { tag, answer, no_room, data });
         pending.is_answered = true;
@@ -135,9 +179,13 @@ impl Engine {
             // Its bytes may still be written.
             return self.given_up.push(token);
         }
-        self.latency.record(at.since(asked));
         self.forget(token);
-        let bytes = u64::from(count) * u64::from(flashyard_flash::SLOT_BYTES);
+        self.count(operation, window.len_bytes(), at.since(asked));
+    }
+
+    /// Counts a request of a client that has come to its end.
+    pub(super) fn count(&mut self, operation: Operation, bytes: u64, latency: SimSpan) {
+        self.latency.record(latency);
         let kind = match operation {
             Operation::Read => 0,
             Operation::Write => 1,
@@ -154,10 +202,14 @@ impl Engine {
     /// Answer to a request that the enclosure has done, by its bytes: a read of damaged ones has failed, and so has a
     /// write without room for some.
     fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
-        let Pending { request, drive, places: Places { found, kept }, no_room, .. } = &self.pending[token as usize];
+        let Pending { request, drive, places: Places { found, kept }, no_room, damaged, .. } =
+            &self.pending[token as usize];
         let (&VolumeRequest { operation, first, .. }, drive) = (request, *drive);
         match (operation, answer) {
             (Operation::Write, Answer::Done) if *no_room => Answer::Failed,
+            (Operation::Write, Answer::Done) if damaged.is_some() => {
+                Answer::Unread { block: first + u64::from(damaged.unwrap_or_default()) }
+            }
             (Operation::Read, Answer::Done) => {
                 let damaged = Data::new(self.media.drive(drive), found, kept).damaged();
                 damaged.map_or(answer, |place| {
@@ -179,5 +231,17 @@ impl Engine {
         let world = self.session.world();
         let over: Vec<u32> = self.given_up.extract_if(.., |token| !world.keeps(*token)).collect();
         over.into_iter().for_each(|token| self.forget(token));
+    }
+}
+
+/// An answer that names a unit of the drive, as one that names a block of its client: a unit has 2^`shift` of them.
+fn in_blocks(answer: Answer, pending: &Pending, shift: u8) -> Answer {
+    match answer {
+        Answer::Unread { block } if shift > 0 => {
+            let block_bytes = SLOT_BYTES >> shift;
+            let first = (pending.request.first << shift) + u64::from(pending.window.skip_bytes() / block_bytes);
+            Answer::Unread { block: (block << shift).max(first) }
+        }
+        answer => answer,
     }
 }

@@ -253,14 +253,25 @@ impl Host {
         self.ask(AdminCommand::SetFeatures { feature, save: false, values }, Data::None).map(drop)
     }
 
+    /// Carries out an admin command without data, and waits for its completion, of whatever status.
+    ///
+    /// Errors: the connection fails, or no answer comes.
+    pub fn admin(&mut self, command: AdminCommand) -> Result<Completion, HostError> {
+        self.carry_out(command, Data::None)
+    }
+
     /// Carries out an admin command that has to succeed.
     fn ask(&mut self, command: AdminCommand, data: Data) -> Result<Completion, HostError> {
+        let done = self.carry_out(command, data)?;
+        if done.status.is_success() { Ok(done) } else { Err(HostError::Refused { command, status: done.status }) }
+    }
+
+    fn carry_out(&mut self, command: AdminCommand, data: Data) -> Result<Completion, HostError> {
         let admin = &mut self.admin;
         let submitted = admin.machine.submit_entry(0, command.encode(0), data, &mut admin.effects);
         debug_assert!(submitted.is_ok(), "one command at a time");
         admin.wait(self.patience, |admin| !admin.effects.completions.is_empty())?;
-        let done = admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))?;
-        if done.status.is_success() { Ok(done) } else { Err(HostError::Refused { command, status: done.status }) }
+        admin.effects.completions.pop().ok_or(HostError::Silent(self.patience))
     }
 
     /// Waits for `count` of the commands that were sent.

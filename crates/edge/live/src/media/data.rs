@@ -36,16 +36,25 @@ pub struct Data<'a> {
     media: Option<&'a DriveMedia>,
     found: &'a [Slot],
     kept: &'a [Kept],
+    /// Bytes of the first slot before them, and how many they are.
+    skip: usize,
+    len: usize,
     /// All of them, where they do not lie in the media.
     bytes: &'a [u8],
 }
 
 impl<'a> Data<'a> {
     /// No bytes: the answer to everything but a read.
-    pub const NONE: Self = Self { media: None, found: &[], kept: &[], bytes: &[] };
+    pub const NONE: Self = Self { media: None, found: &[], kept: &[], skip: 0, len: 0, bytes: &[] };
 
     pub(crate) fn new(media: &'a DriveMedia, found: &'a [Slot], kept: &'a [Kept]) -> Self {
-        Self { media: Some(media), found, kept, bytes: &[] }
+        Self { media: Some(media), found, kept, skip: 0, len: found.len() * BYTES, bytes: &[] }
+    }
+
+    /// Some `len` bytes of them, behind the first `skip`, which are less than a slot.
+    #[must_use]
+    pub(crate) fn part(self, skip: usize, len: usize) -> Self {
+        Self { skip, len, ..self }
     }
 
     /// Whole slots that lie one after the other.
@@ -65,23 +74,31 @@ impl<'a> Data<'a> {
 
     /// Bytes in all.
     pub fn len(&self) -> usize {
-        self.found.len() * BYTES + self.bytes.len()
+        self.len + self.bytes.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty() && self.bytes.is_empty()
+        self.len() == 0
     }
 
-    /// The bytes in order: as few slices as the places of the slots allow, each of whole slots.
+    /// The bytes in order: as few slices as the places of the slots allow, each of whole slots but
+    /// where the first or the last one is wanted in part.
     pub fn slices(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.parts().map(|(bytes, _)| bytes)
     }
 
     /// Those slices, and whether their bytes are stored. The others are zeros of a slot that holds no payload.
     pub fn parts(&self) -> impl Iterator<Item = (&'a [u8], bool)> + use<'a> {
-        let Self { media, found, kept, bytes } = *self;
+        let Self { media, found, kept, skip, len, bytes } = *self;
         let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
+        let (mut skip, mut left) = (skip, len);
+        let mut wanted = move |bytes: &'a [u8]| {
+            let bytes = &bytes[std::mem::take(&mut skip)..];
+            let bytes = &bytes[..bytes.len().min(left)];
+            left -= bytes.len();
+            bytes
+        };
         let mut place = 0;
         std::iter::from_fn(move || {
             let Some(media) = media else { return Some((rest.take()?, true)) };
@@ -89,12 +106,12 @@ impl<'a> Data<'a> {
             // Seldom any, and never many.
             if let Some(kept) = kept.iter().find(|kept| kept.place as usize == place) {
                 place += 1;
-                return Some((&kept.bytes[..], true));
+                return Some((wanted(&kept.bytes), true));
             }
             let slot = media.place_of(slot);
             if !media.has_payload(slot) {
                 place += 1;
-                return Some((media.slot(slot), false));
+                return Some((wanted(media.slot(slot)), false));
             }
             let mut count = 1;
             while let Some(&next) = found.get(place + count)
@@ -108,7 +125,7 @@ impl<'a> Data<'a> {
                 count += 1;
             }
             place += count;
-            Some((media.payload.run(slot, count), true))
+            Some((wanted(media.payload.run(slot, count)), true))
         })
     }
 

@@ -1,7 +1,7 @@
 //! The bytes of one drive by physical slot, which follow what its data-end tells of payload.
 
 use super::band::{Band, Found, Header, Record, State};
-use super::life::{Life, Rule};
+use super::life::Life;
 use super::mapping::Mapping;
 use super::payload::{BYTES, Payload};
 use super::room::{Purpose, Room};
@@ -109,7 +109,7 @@ impl DriveMedia {
     /// Whether `slot` holds what was written there, as far as that can be known: bytes that outlive the process have
     /// checksums.
     #[inline]
-    pub(super) fn is_whole(&self, slot: Slot) -> bool {
+    pub(crate) fn is_whole(&self, slot: Slot) -> bool {
         let place = self.place_of(slot);
         if !self.checked || !place.is_some() {
             return !self.unkept.is_gone(slot);
@@ -160,7 +160,7 @@ impl DriveMedia {
 
     /// Whether bytes have checksums.
     #[inline]
-    pub(super) fn is_checked(&self) -> bool {
+    pub(crate) fn is_checked(&self) -> bool {
         self.checked
     }
 
@@ -446,10 +446,12 @@ impl DriveMedia {
         self.band.set_life(&life);
     }
 
-    /// The manager of capacity wants superblocks to be retired so.
-    pub(super) fn keep_rule(&mut self, rule: Rule) {
-        self.before.rule = Some(rule);
-        self.keep(Life { rule: Some(rule), ..self.kept });
+    /// The manager of capacity wants superblocks to be retired so, or formats and sanitizes have left something: keeps what
+    /// `change` makes of the lifetime record.
+    pub(super) fn keep_wish(&mut self, change: impl Fn(&mut Life)) {
+        change(&mut self.before);
+        change(&mut self.kept);
+        self.keep(self.kept);
     }
 
     /// The drive is in its degraded mode, or not.
@@ -478,6 +480,28 @@ impl DriveMedia {
         self.payload.sync()?;
         self.band.mapping.sync()
     }
+}
+
+/// Destroys all bytes of a drive that holds nothing current, and their checksums: they are left in no place of its file.
+///
+/// Errors: those of the operating system.
+pub(super) fn scrub(media: &mut DriveMedia) -> io::Result<()> {
+    media.unkept = Unkept::default();
+    for superblock in 0..media.layout.superblocks {
+        media.payload.erase(superblock)?;
+        for index in 0..media.layout.slots_per_superblock {
+            let slot = media.layout.slot(superblock, index).get();
+            if let Found::Whole(record) = media.band.get(slot)
+                && record.state != State::Zeros
+            {
+                let dead = Record { logical: u32::MAX, state: State::Dead, checksum: 0, ..record };
+                if dead != record {
+                    media.band.set(slot, &dead);
+                }
+            }
+        }
+    }
+    media.payload.sync()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, Shape};
-use super::drive::DriveMedia;
+use super::drive::{DriveMedia, scrub};
+use super::erasures::Erasures;
 use super::life::{Life, Rule};
 use super::recover::RecoveryReport;
 use flashyard_flash::{Layout, Slot};
@@ -53,6 +54,11 @@ impl Media {
     /// A read of a block of a drive has failed for its bytes. Panics beyond the drives.
     pub(crate) fn failed_read(&mut self, drive: DriveId, logical: u32) {
         self.drives[drive.index()].failed_read(logical);
+    }
+
+    /// The bytes that a write has just left in a place of a drive are not to be believed. Panics beyond the drives.
+    pub(crate) fn lose(&mut self, drive: DriveId, logical: u32, slot: Slot) {
+        self.drives[drive.index()].lost(logical, slot);
     }
 
     /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there
@@ -114,10 +120,22 @@ impl Media {
             Control::Wear { drive, .. } => self.drives[drive.index()].set_erases(world.erase_counts(drive).into_iter()),
             Control::Degrade { drive, on } => self.drives[drive.index()].keep_degraded(on),
             Control::Retire { drive, rate, retries } => {
-                self.drives[drive.index()].keep_rule(Rule { rate, retries });
+                self.drives[drive.index()].keep_wish(|life| life.rule = Some(Rule { rate, retries }));
             }
             _ => {}
         }
+    }
+
+    /// Keeps what formats and sanitizes of a drive have left. Panics beyond the drives.
+    pub(crate) fn keep_erasures(&mut self, drive: DriveId, erasures: Erasures) {
+        self.drives[drive.index()].keep_wish(|life| life.erasures = erasures);
+    }
+
+    /// Destroys all bytes of a drive that holds nothing current. Panics beyond the drives.
+    ///
+    /// Errors: those of the operating system.
+    pub(crate) fn scrub(&mut self, drive: DriveId) -> io::Result<()> {
+        scrub(&mut self.drives[drive.index()])
     }
 
     /// Controls for an enclosure that begins with these drives, so that what was done to it before the restart lasts.

@@ -3,6 +3,7 @@
 //! A record is little endian: a version, sixteen numbers of eight bytes (the first one grows from record to record),
 //! and a checksum over all of it. A record written in part, or by another version, is not believed.
 
+use super::erasures::Erasures;
 use flashyard_served::Health;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ const DEGRADED: u64 = 1 << 1;
 const RULE: u64 = 1 << 2;
 const RATE: u64 = 1 << 3;
 const RETRIES: u64 = 1 << 4;
+/// The flags above what an erasure takes of them.
+const ERASURE_AT: u32 = 8;
 
 /// The life of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -52,6 +55,8 @@ pub(crate) struct Life {
     pub(crate) is_degraded: bool,
     /// When superblocks are retired, if a manager has said so.
     pub(crate) rule: Option<Rule>,
+    /// Formats and sanitizes, and the one under way.
+    pub(crate) erasures: Erasures,
 }
 
 /// A rule of retirement as it was given: [`flashyard_served::Control::Retire`].
@@ -104,6 +109,7 @@ impl Life {
             is_dark: false,
             is_degraded: health.degraded,
             rule: self.rule,
+            erasures: self.erasures,
         }
     }
 
@@ -120,7 +126,8 @@ impl Life {
             | flag(self.is_degraded, DEGRADED)
             | flag(self.rule.is_some(), RULE)
             | flag(rule.rate.is_some(), RATE)
-            | flag(rule.retries.is_some(), RETRIES);
+            | flag(rule.retries.is_some(), RETRIES)
+            | self.erasures.encode() << ERASURE_AT;
         let numbers: [u64; NUMBERS] = [
             sequence,
             self.power_cycles,
@@ -187,6 +194,7 @@ impl Life {
             is_dark: is_set(DARK),
             is_degraded: is_set(DEGRADED),
             rule: is_set(RULE).then_some(rule),
+            erasures: Erasures::decode(flags >> ERASURE_AT),
         };
         Found::Whole(sequence, life)
     }
@@ -218,6 +226,7 @@ mod tests {
             is_dark: number & 1 != 0,
             is_degraded: number & 2 != 0,
             rule,
+            erasures: Erasures::decode(Erasures::decode(number).encode()),
         }
     }
 

@@ -312,7 +312,10 @@ impl FrontEnd for Nbd {
     }
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        self.exports.iter_mut().for_each(|export| export.has_map = context.has_map());
+        for (export, volume) in self.exports.iter_mut().zip(&self.volumes) {
+            export.has_map = context.has_map();
+            export.is_away |= context.erasing(volume.id).is_some();
+        }
         let token = context.token(0);
         self.acceptor.listener.register(context.registry(), token)
     }
@@ -414,9 +417,23 @@ impl FrontEnd for Nbd {
         }
     }
 
-    fn back(&mut self, volume: VolumeId, _desk: &mut Context<'_>) {
+    fn back(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         for export in 0..self.volumes.len() {
-            self.exports[export].is_away &= self.volumes[export].id != volume;
+            self.exports[export].is_away &= self.volumes[export].id != volume || context.erasing(volume).is_some();
+        }
+    }
+
+    /// Clients know the size of blocks from the beginning of their connections, which end for that.
+    fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        let Some(&now) = context.volume(volume) else { return };
+        for export in 0..self.volumes.len() {
+            if self.volumes[export].id == volume {
+                self.volumes[export] = now;
+                self.exports[export].size_bytes = now.size_bytes();
+                self.exports[export].block_bytes = now.block_bytes;
+                self.exports[export].is_away = context.erasing(volume).is_some();
+                self.close_export(export, context);
+            }
         }
     }
 

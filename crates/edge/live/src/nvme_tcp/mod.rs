@@ -1,6 +1,6 @@
 //! NVMe/TCP: sockets around the machines of `nvmf`.
 //!
-//! Each drive is a subsystem with one namespace of 4 KiB blocks. A drive that goes away takes its controllers with it:
+//! Each drive is a subsystem with one namespace. A drive that goes away takes its controllers with it:
 //! their connections are closed, and hosts that connect are told to try again until it is back. A host in the middle of
 //! setting a controller up gets its last answer first, as it does not look at the end of a connection before.
 //!
@@ -12,6 +12,7 @@
 //! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). A host that
 //! neither takes its answers nor sends the data it was asked for keeps what it holds until another client needs it.
 
+mod erasure;
 mod health;
 mod peer;
 mod ports;
@@ -143,26 +144,42 @@ impl NvmeTcp {
         let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
         figures.used_blocks = context.used_blocks(volume.id);
-        figures.capacity =
-            context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, volume.limits.blocks));
+        figures.erasure = erasure::of(volume.id, context);
+        let units = volume.limits.blocks / context.blocks_of_unit(volume.id);
+        figures.capacity = context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, units));
         self.target.set_figures(subsystem, figures);
     }
 
-    /// Tells hosts what sizes of writes suit a drive: a die row, which one command programs, and one of every die.
-    fn take_hints(&mut self, subsystem: usize, context: &Context<'_>) {
-        let Some(layout) = context.layout(self.volumes[subsystem]) else { return };
-        let granularity = layout.slots_per_die_row;
-        let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies) };
+    /// Tells hosts what the blocks of a drive are, and what sizes of writes suit it: a die row, which one command programs, and
+    /// one of every die.
+    fn take_shape(&mut self, subsystem: usize, context: &Context<'_>) {
+        let id = self.volumes[subsystem];
+        let (Some(volume), Some(layout)) = (context.volume(id), context.layout(id)) else { return };
+        let unit = context.blocks_of_unit(id) as u32;
+        let granularity = layout.slots_per_die_row.saturating_mul(unit);
+        let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
         let mut namespaces = self.target.config().subsystems[subsystem].namespaces.clone();
-        namespaces.iter_mut().for_each(|namespace| namespace.hints = Some(hints));
+        for namespace in &mut namespaces {
+            namespace.blocks = volume.limits.blocks;
+            namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
+            namespace.hints = Some(hints);
+            namespace.formats = context.formats(id);
+        }
         let taken = self.target.set_namespaces(subsystem, namespaces);
-        debug_assert!(taken.is_ok(), "hints contradict nothing");
+        debug_assert!(taken.is_ok(), "a drive has blocks, and hints contradict nothing");
     }
 
     /// Hands on what hosts want of capacity-variant drives.
     fn ask_drives(&mut self, context: &mut Context<'_>) {
         for demand in self.target.take_demands() {
-            let drive = context.first_drive_of(self.volumes[demand.subsystem]);
+            let volume = self.volumes[demand.subsystem];
+            self.demands_made += 1;
+            if let Some(erase) = erasure::wanted(&demand.wish) {
+                context.erase(self.demands_made, volume, erase);
+                self.demands.insert(self.demands_made, demand);
+                continue;
+            }
+            let drive = context.first_drive_of(volume);
             let control = match demand.wish {
                 Wish::Degraded(on) => Control::Degrade { drive, on },
                 Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
@@ -170,8 +187,8 @@ impl NvmeTcp {
                     rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
                     retries: retries.map(u32::from),
                 },
+                Wish::Format { .. } | Wish::Sanitize { .. } | Wish::LeaveFailure => continue,
             };
-            self.demands_made += 1;
             self.demands.insert(self.demands_made, demand);
             context.control(self.demands_made, control);
         }
@@ -391,8 +408,9 @@ impl FrontEnd for NvmeTcp {
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         for subsystem in 0..self.volumes.len() {
-            self.take_hints(subsystem, context);
+            self.take_shape(subsystem, context);
         }
+        self.tell_health(context);
         self.ports.register(context)
     }
 
@@ -463,6 +481,17 @@ impl FrontEnd for NvmeTcp {
         self.target.settle(&demand, status);
         // The host that asked may look at the result.
         self.tell_health = Duration::ZERO;
+    }
+
+    fn erased(&mut self, tag: u64, done: Result<(), Refused>) {
+        self.controlled(tag, done);
+    }
+
+    fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        if let Some(subsystem) = self.subsystem_of(volume) {
+            self.take_shape(subsystem, context);
+            self.tell_health_of(subsystem, context);
+        }
     }
 
     fn send(&mut self, context: &mut Context<'_>) {

@@ -2,6 +2,7 @@
 
 use crate::front::{Answered, Context};
 use crate::media::Data;
+use crate::media::Erase;
 use crate::under_way::{self, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_nvme::Status;
@@ -156,7 +157,7 @@ impl Works {
                 let (first, count) = (range.lba, range.blocks);
                 self.hand_in(number, (Operation::Remap, first, count, source), Payload::None, context);
             }
-            NvmCommand::WriteUncorrectable { .. } => self.fail(number, Status::INVALID_OPCODE),
+            NvmCommand::WriteUncorrectable { .. } => self.fail(number, Status::INVALID_OPCODE.do_not_retry()),
         }
     }
 
@@ -201,14 +202,19 @@ impl Works {
             }
             Err(refused) => {
                 tracing::debug!(%refused, "a command is not carried out");
-                self.fail(number, Status::LBA_OUT_OF_RANGE);
+                let volume = request.volume;
+                match (context.erasing(volume), context.erasures(volume).under_way) {
+                    (None, _) => self.fail(number, Status::LBA_OUT_OF_RANGE.do_not_retry()),
+                    (_, Some(Erase::Sanitize { .. })) => self.fail(number, Status::SANITIZE_IN_PROGRESS),
+                    _ => self.fail(number, Status::FORMAT_IN_PROGRESS),
+                }
             }
         }
     }
 
     fn fail(&mut self, number: usize, status: Status) {
         if let Some(work) = self.work(number) {
-            work.status = status.do_not_retry();
+            work.status = status;
         }
     }
 

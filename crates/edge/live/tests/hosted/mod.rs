@@ -6,8 +6,10 @@ use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
 use flashyard_scenario::Scenario;
 use flashyard_served::{Control, Session};
 use flashyard_units::{DriveId, VolumeId};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// The name of the drive.
@@ -17,7 +19,19 @@ pub(crate) const NQN: &str = "nqn.2026-11.io.flashyard:drive-0";
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Serves the drive while `client` works, from a directory if there is one.
+#[allow(dead_code, reason = "not every test serves blocks of 4 KiB")]
 pub(crate) fn serve<R: Send>(
+    scenario: &Scenario,
+    directory: Option<&Path>,
+    tempo: Tempo,
+    client: impl FnOnce(SocketAddr, Handle) -> R + Send,
+) -> (Report, R) {
+    serve_blocks(4096, scenario, directory, tempo, client)
+}
+
+/// Serves the drive as [`serve`] does, with blocks of so many bytes.
+pub(crate) fn serve_blocks<R: Send>(
+    block_bytes: u32,
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -27,6 +41,7 @@ pub(crate) fn serve<R: Send>(
     let SetUp { world, media, .. } = enclosure_of(scenario, directory).expect("its enclosure can serve");
     let mut engine =
         Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], tempo).expect("there is a poll");
+    engine.set_block_bytes(VolumeId::new(0), block_bytes).expect("there are such blocks");
     let limits = engine.volumes()[0].limits;
     let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, limits.blocks, 12)]);
     subsystem.has_remap = limits.remaps;
@@ -45,4 +60,54 @@ pub(crate) fn serve<R: Send>(
 pub(crate) fn age(handle: &Handle, level: f64) {
     let control = Control::Wear { drive: DriveId::new(0), level };
     handle.call(move |engine| engine.control(control)).expect("it serves").expect("it can be so old");
+}
+
+const DIRECTORY: &str = "FLASHYARD_TEST_DIRECTORY";
+
+/// A process that serves from a directory until it is killed, at the latest with its test.
+#[allow(dead_code, reason = "not every test kills one")]
+pub(crate) struct Child {
+    process: std::process::Child,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
+}
+
+#[allow(dead_code, reason = "not every test kills one")]
+impl Child {
+    /// Starts the ignored test `a_server_to_be_killed` of this program.
+    pub(crate) fn start(directory: &Path) -> Self {
+        let mut process = Command::new(std::env::current_exe().expect("this program"))
+            .args(["--exact", "a_server_to_be_killed", "--ignored", "--nocapture"])
+            .env(DIRECTORY, directory)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("this program can be run");
+        let mut lines = BufReader::new(process.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        let address = lines.find_map(|line| line.split_once('@').and_then(|(_, address)| address.parse().ok()));
+        Self { process, address: address.expect("it serves") }
+    }
+
+    pub(crate) fn kill(&mut self) {
+        // Killed already is killed as well.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Serves as the process of [`Child`].
+#[allow(dead_code, reason = "not every test kills one")]
+pub(crate) fn be_killed(scenario: &Scenario, block_bytes: u32, tempo: Tempo) {
+    let directory = std::env::var(DIRECTORY).expect("the test beside it says where, and runs this");
+    serve_blocks(block_bytes, scenario, Some(Path::new(&directory)), tempo, |address, _| {
+        println!("\n@{address}");
+        std::io::stdout().flush().expect("the parent listens");
+        // Until the end of the process.
+        std::thread::sleep(std::time::Duration::from_secs(3600));
+    });
 }

@@ -202,6 +202,14 @@ pub struct IdentifyController {
 const _: () = assert!(size_of::<IdentifyController>() == crate::IDENTIFY_BYTES);
 
 impl IdentifyController {
+    /// Optional admin command: Format NVM.
+    pub const FORMAT: u16 = 1 << 1;
+    /// Sanitize: block erase is there.
+    pub const SANITIZE_BLOCK_ERASE: u32 = 1 << 1;
+    /// Sanitize: a wish not to deallocate is not heeded.
+    pub const SANITIZE_DEALLOCATES: u32 = 1 << 29;
+    /// Sanitize: the medium is not modified further afterwards.
+    pub const SANITIZE_LEAVES_MEDIUM: u32 = 1 << 30;
     /// Compare is there ([`Self::nvm_optional`]).
     pub const COMPARE: u16 = 1 << 0;
     /// Write Uncorrectable is there.

@@ -103,9 +103,18 @@ pub struct LbaFormat {
     pub performance: u8,
 }
 
+impl LbaFormat {
+    /// Performance: no format of the namespace is faster.
+    pub const BEST: u8 = 0;
+    /// Performance: there are two better grades, and a worse one.
+    pub const GOOD: u8 = 2;
+}
+
 impl IdentifyNamespace {
     /// Feature: thin provisioning, and the number of used blocks follows writes and deallocations.
     pub const THIN: u8 = 1 << 0;
+    /// Feature: the namespace has atomic units of its own.
+    pub const ATOMICS: u8 = 1 << 1;
     /// Feature: preferred sizes of writes and deallocations are reported.
     pub const HINTS: u8 = 1 << 4;
 

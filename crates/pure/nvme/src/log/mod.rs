@@ -4,11 +4,13 @@ mod ana;
 mod capacity;
 mod discovery;
 mod health;
+mod sanitize;
 
 pub use ana::{AnaGroup, AnaState, ana_log, read_ana_log};
 pub use capacity::CapacityLog;
 pub use discovery::{DiscoveryEntry, DiscoveryHeader, discovery_log};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
+pub use sanitize::SanitizeLog;
 
 /// Identifiers of log pages.
 pub mod page {
@@ -30,6 +32,8 @@ pub mod page {
     pub const DISCOVERY: u8 = 0x70;
     /// News about reservations, [`crate::reservation::NoticePage`].
     pub const RESERVATION: u8 = 0x80;
+    /// Sanitize status, [`super::SanitizeLog`].
+    pub const SANITIZE: u8 = 0x81;
     /// Capacity and wear, [`super::CapacityLog`]; vendor specific.
     pub const CAPACITY: u8 = 0xC0;
 }
@@ -52,18 +56,22 @@ pub struct Effect {
     pub is_admin: bool,
     /// Changes data of blocks.
     pub changes_data: bool,
+    /// Changes what a namespace is like.
+    pub changes_namespace: bool,
 }
 
 /// The page of commands and their effects: 4096 bytes, appended to `out`.
 pub fn effects(out: &mut Vec<u8>, commands: &[Effect]) {
     const SUPPORTED: u8 = 1 << 0;
     const CHANGES_DATA: u8 = 1 << 1;
+    const CHANGES_NAMESPACE: u8 = 1 << 2;
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let start = out.len();
     out.resize(start + 4096, 0);
     for command in commands {
         let table = if command.is_admin { 0 } else { 1024 };
         out[start + table + usize::from(command.opcode) * 4] =
-            SUPPORTED | if command.changes_data { CHANGES_DATA } else { 0 };
+            SUPPORTED | flag(command.changes_data, CHANGES_DATA) | flag(command.changes_namespace, CHANGES_NAMESPACE);
     }
 }
 
@@ -88,7 +96,7 @@ mod tests {
             [8, 448]
         );
         bytes.clear();
-        effects(&mut bytes, &[Effect { opcode: 1, is_admin: false, changes_data: true }]);
+        effects(&mut bytes, &[Effect { opcode: 1, is_admin: false, changes_data: true, changes_namespace: false }]);
         assert_eq!((bytes.len(), bytes[1028]), (4096, 3));
         bytes.clear();
         changed_namespaces(&mut bytes, &vec![1; 1025]);

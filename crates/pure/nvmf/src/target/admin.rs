@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::directory::Target;
+use super::erase;
 use super::reserve;
 use super::session::Session;
 use flashyard_nvme::admin::{AdminCommand, Select};
@@ -43,6 +44,13 @@ impl Session {
             }
             AdminCommand::Abort { sq_id, command_id } => {
                 return self.abort(target, sqe.command_id.get(), sq_id, command_id);
+            }
+            AdminCommand::Format(format) => {
+                let begun = erase::format(self, target, sqe.command_id.get(), &format);
+                return erase::answer_of(begun.map(|()| false));
+            }
+            AdminCommand::Sanitize(sanitize) => {
+                return erase::answer_of(erase::sanitize(self, target, sqe.command_id.get(), &sanitize));
             }
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),

@@ -1,5 +1,6 @@
 //! Parts of a target: ports, subsystems, namespaces, hosts that may connect, and limits.
 
+use super::erasure::Erasure;
 use crate::secret::Secret;
 use flashyard_blk::VolumeLimits;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
@@ -54,7 +55,8 @@ pub struct Subsystem {
     pub static_controllers: bool,
     /// Whether writes stay in a cache until Flush, so that hosts send Flush.
     pub has_write_cache: bool,
-    /// Whether the backend takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap), which is then announced.
+    /// Whether the backend takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap), which is then announced while
+    /// blocks are whole units of the translation layer.
     pub has_remap: bool,
 }
 
@@ -77,16 +79,20 @@ pub struct Namespace {
     pub is_read_only: bool,
     /// Sizes of writes that suit its drive, where those are known.
     pub hints: Option<WriteHints>,
+    /// Sizes of blocks that its drive can be formatted to, the fastest first, as logarithms; empty: its own only.
+    pub formats: &'static [u8],
 }
 
-/// Sizes of writes that suit a drive, in blocks, each from one to 65,536. Their address does not matter, and any block can
-/// be deallocated by itself: a translation layer maps each block.
+/// Sizes of writes that suit a drive, in blocks, each from one to 65,536. A translation layer maps unit by unit: what begins at
+/// a unit and ends with one need not be read before it is written, and a unit is deallocated by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteHints {
     /// Blocks that one program command takes.
     pub granularity: u32,
     /// Blocks that all dies together take: a multiple of the granularity.
     pub optimal: u32,
+    /// Blocks of a unit that its translation layer maps: one where each block is mapped.
+    pub unit: u32,
 }
 
 /// Hosts that may connect to a subsystem.
@@ -136,7 +142,8 @@ pub struct Limits {
     pub pending_controllers: u16,
     /// Asynchronous Event Requests outstanding of a controller.
     pub event_requests: u8,
-    /// Blocks that a Dataset Management command should deallocate at most; zero is no limit. It is announced, and larger
+    /// Blocks of 4 KiB, or as many smaller ones as they have, that a Dataset Management command should deallocate at most; zero
+    /// is no limit. It is announced, and larger
     /// commands are carried out all the same: hosts are known that do not look.
     pub deallocate_blocks: u32,
     /// Digests that are granted where a host asks for them.
@@ -203,6 +210,8 @@ pub struct Figures {
     /// Blocks of its namespace that hold something; `None` where that is not known. A subsystem of several namespaces has
     /// no such figure.
     pub used_blocks: Option<u64>,
+    /// How far its data is being erased.
+    pub erasure: Erasure,
     /// Page of a capacity-variant drive; without it there is neither the page nor its features.
     pub capacity: Option<CapacityLog>,
 }
@@ -231,7 +240,8 @@ pub enum ConfigError {
     },
     /// A namespace without blocks, with blocks of a size that does not exist, or without ANA group.
     #[error(
-        "namespace {nsid} of `{nqn}`: needs blocks of 2^9 to 2^16 bytes, at least one, and an ANA group above zero"
+        "namespace {nsid} of `{nqn}`: needs blocks of 2^9 to 2^16 bytes of one of its formats, at least one, and an ANA \
+         group above zero"
     )]
     NamespaceShape {
         /// Subsystem.
@@ -321,7 +331,11 @@ impl Subsystem {
                 return Err(ConfigError::NamespaceIdentifier { nqn, nsid });
             }
             previous = nsid;
-            if namespace.blocks == 0 || !(9..=16).contains(&namespace.block_log2) || namespace.ana_group == 0 {
+            let formats = namespace.formats;
+            let has_format = formats.is_empty() || formats.contains(&namespace.block_log2) && formats.len() <= 16;
+            let is_size = |log2: &u8| (9..=16).contains(log2);
+            let has_sizes = is_size(&namespace.block_log2) && formats.iter().all(is_size) && has_format;
+            if namespace.blocks == 0 || !has_sizes || namespace.ana_group == 0 {
                 return Err(ConfigError::NamespaceShape { nqn, nsid });
             }
         }
@@ -329,6 +343,12 @@ impl Subsystem {
             Some(port) => Err(ConfigError::NoSuchPort { nqn, port: *port }),
             None => Ok(()),
         }
+    }
+
+    /// Whether remaps are taken now.
+    pub(super) fn takes_remaps(&self) -> bool {
+        let is_of_units = |namespace: &Namespace| namespace.hints.is_none_or(|hints| hints.unit == 1);
+        self.has_remap && self.namespaces.iter().all(is_of_units)
     }
 
     /// The namespace with this identifier.
@@ -349,12 +369,18 @@ impl Subsystem {
 impl Namespace {
     /// A namespace of `blocks` blocks of 2^`block_log2` bytes in ANA group 1, without unique identifiers.
     pub const fn new(nsid: u32, blocks: u64, block_log2: u8) -> Self {
-        Self { nsid, blocks, block_log2, nguid: [0; 16], uuid: [0; 16], ana_group: 1, is_read_only: false, hints: None }
+        let (nguid, uuid, hints, formats) = ([0; 16], [0; 16], None, &[]);
+        Self { nsid, blocks, block_log2, nguid, uuid, ana_group: 1, is_read_only: false, hints, formats }
     }
 
     /// Size of a block in bytes.
     pub const fn block_bytes(&self) -> u32 {
         1 << self.block_log2
+    }
+
+    /// Place of the format in use among [`Namespace::formats`].
+    pub(super) fn format(&self) -> u8 {
+        self.formats.iter().position(|&log2| log2 == self.block_log2).unwrap_or(0) as u8
     }
 
     /// Requests that it takes as a volume: remaps too, for which a command is not let through where they are not announced.

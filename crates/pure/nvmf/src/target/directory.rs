@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
 use super::effects::SessionId;
+use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::reservation::Reservations;
 use flashyard_nvme::Status;
@@ -26,13 +27,27 @@ pub struct Demand {
     pub(super) command_id: u16,
 }
 
-/// One thing that can be asked of a capacity-variant drive.
+/// One thing that can be asked of a drive; the first two of a capacity-variant one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To be in the degraded mode, or not.
     Degraded(bool),
     /// To retire superblocks by this rule.
     Retirement(RetirementRule),
+    /// To let all data go and have blocks of 2^`block_log2` bytes. It is settled at the end.
+    Format {
+        /// Size of a block, one of those that the namespace announces.
+        block_log2: u8,
+        /// Data must not be left anywhere.
+        destroys: bool,
+    },
+    /// To erase all data wherever it is. It is settled once it has begun for good, and nothing but its end stops it.
+    Sanitize {
+        /// Dword 10 of the command.
+        command: u32,
+    },
+    /// To leave the failure mode that a sanitize has left.
+    LeaveFailure,
 }
 
 /// The state that all connections of a target share.
@@ -114,9 +129,11 @@ impl Target {
         self.away[subsystem]
     }
 
-    /// Sets what controllers of `subsystem` (its place in the configuration) report from now on.
+    /// Sets what controllers of `subsystem` (its place in the configuration) report from now on; hosts hear of what has become of
+    /// an erasure.
     pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
-        self.figures[subsystem] = figures;
+        let before = std::mem::replace(&mut self.figures[subsystem], figures);
+        announce_erasure(self, subsystem, before.erasure);
     }
 
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
@@ -211,7 +228,7 @@ impl Target {
         self.raise(event, |controller| controller.subsystem == Some(subsystem));
     }
 
-    fn raise(&mut self, event: AsyncEvent, concerns: impl Fn(&Controller) -> bool) {
+    pub(super) fn raise(&mut self, event: AsyncEvent, concerns: impl Fn(&Controller) -> bool) {
         for controller in self.controllers.iter_mut().flatten().filter(|controller| concerns(controller)) {
             if controller.raise(event) {
                 self.wake.extend(controller.admin_session);
@@ -349,6 +366,25 @@ impl Target {
     pub(super) fn subsystem(&self, nqn: &str, port: u16) -> Option<(usize, &Subsystem)> {
         let found = self.config.subsystems.iter().enumerate().find(|(_, subsystem)| subsystem.nqn == nqn);
         found.filter(|(_, subsystem)| subsystem.ports.is_empty() || subsystem.ports.contains(&port))
+    }
+}
+
+/// Tells hosts of `subsystem` of an erasure since `before`: of its end, and of a format's beginning.
+pub(super) fn announce_erasure(target: &mut Target, subsystem: usize, before: Erasure) {
+    let erasure = target.figures[subsystem].erasure;
+    if before == erasure {
+        return;
+    }
+    let is = |erasure: &Erasure, wanted: ErasureKind| erasure.under_way.is_some_and(|(kind, _)| kind == wanted);
+    if is(&before, ErasureKind::Sanitize) && !is(&erasure, ErasureKind::Sanitize) {
+        target.raise(AsyncEvent::Sanitized, |controller| controller.subsystem == Some(subsystem));
+    }
+    if is(&before, ErasureKind::Format) != is(&erasure, ErasureKind::Format) {
+        let changed: Vec<u32> = target.config.subsystems[subsystem].namespaces.iter().map(|one| one.nsid).collect();
+        for controller in target.controllers.iter_mut().flatten().filter(|c| c.subsystem == Some(subsystem)) {
+            controller.note_changed(&changed);
+        }
+        target.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
     }
 }
 

@@ -8,7 +8,7 @@ use super::session::Session;
 use crate::NAMESPACES_MAX;
 use flashyard_nvme::admin::{Identify, cns};
 use flashyard_nvme::identify::{
-    Descriptor, IdentifyController, IdentifyControllerNvm, IdentifyNamespace, IdentifyNamespaceIndependent,
+    Descriptor, IdentifyController, IdentifyControllerNvm, IdentifyNamespace, IdentifyNamespaceIndependent, LbaFormat,
     command_sets, controller_list, descriptors, namespace_list,
 };
 use flashyard_nvme::property::VERSION_2_0;
@@ -67,7 +67,10 @@ impl Session {
                 let figures = place.map(|place| target.figures[place]).unwrap_or_default();
                 let used = figures.used_blocks.filter(|_| namespaces.len() == 1);
                 let limits = &target.config.limits;
-                let answer = identify_namespace(identify, (found, used), (namespaces, limits), reply);
+                let is_erasable = subsystem.is_some_and(Subsystem::is_erasable);
+                let progress =
+                    place.filter(|_| is_erasable).map_or(0, |place| target.figures[place].erasure.format_progress());
+                let answer = identify_namespace(identify, (found, used), (namespaces, limits), progress, reply);
                 if let (Some(place), cns::NAMESPACE) = (place, identify.cns) {
                     whole.look(place);
                 }
@@ -122,6 +125,8 @@ impl Session {
 fn command_set_limits(target: &Target, subsystem: Option<&Subsystem>) -> IdentifyControllerNvm {
     let mut it = IdentifyControllerNvm::new_zeroed();
     let blocks = target.config.limits.deallocate_blocks;
+    let block_log2 = subsystem.and_then(|subsystem| subsystem.namespaces.first()).map_or(12, |first| first.block_log2);
+    let blocks = blocks.saturating_mul(1 << 12_u8.saturating_sub(block_log2));
     if subsystem.is_some() && blocks > 0 {
         it.dsm_ranges_max = u8::MAX;
         it.dsm_range_blocks_max.set(blocks);
@@ -158,11 +163,16 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
             | IdentifyController::VERIFY
             | IdentifyController::COPY,
     );
+    if subsystem.is_erasable() {
+        it.admin_optional.set(IdentifyController::FORMAT);
+        let sanitize = IdentifyController::SANITIZE_BLOCK_ERASE | IdentifyController::SANITIZE_DEALLOCATES;
+        it.sanitize.set(sanitize | IdentifyController::SANITIZE_LEAVES_MEDIUM);
+    }
     // Descriptors of format 0h.
     it.copy_formats.set(1);
     // Flush of all namespaces at once is not there.
     it.write_cache = 0b100 | u8::from(subsystem.has_write_cache);
-    if subsystem.has_remap {
+    if subsystem.takes_remaps() {
         it.announce_remap();
     }
     it.atomic_write_normal.set(ATOMIC_BLOCKS_LESS_ONE);
@@ -184,6 +194,7 @@ fn identify_namespace(
     identify: &Identify,
     (found, used): (Option<&Namespace>, Option<u64>),
     (namespaces, limits): (&[Namespace], &Limits),
+    format_progress: u8,
     reply: &mut Vec<u8>,
 ) -> Answer {
     let is_all = identify.nsid == NSID_ALL && identify.cns == cns::NAMESPACE;
@@ -195,19 +206,19 @@ fn identify_namespace(
             // The part common to all namespaces; without management of namespaces that is the first one's format.
             let mut common = IdentifyNamespace::zeroed();
             if let Some(first) = namespaces.first() {
-                common.lba_formats[0].data_log2 = first.block_log2;
+                fill_formats(&mut common, first);
             }
             reply.extend_from_slice(common.as_bytes());
         }
         (cns::NAMESPACE | cns::NAMESPACE_ALLOCATED, Some(namespace)) => {
-            reply.extend_from_slice(namespace_structure(namespace, used, limits).as_bytes());
+            reply.extend_from_slice(namespace_structure(namespace, used, limits, format_progress).as_bytes());
         }
         (cns::NAMESPACE_INDEPENDENT, Some(namespace)) => {
             let it = IdentifyNamespaceIndependent {
                 features: 0,
                 sharing: 1,
                 reservations: reservation::CAPABILITIES,
-                format_progress: 0,
+                format_progress,
                 ana_group: namespace.ana_group.into(),
                 attributes: u8::from(namespace.is_read_only),
                 reserved_9: 0,
@@ -233,15 +244,22 @@ fn identify_namespace(
     Answer::SUCCESS
 }
 
-fn namespace_structure(namespace: &Namespace, used: Option<u64>, limits: &Limits) -> Box<IdentifyNamespace> {
+fn namespace_structure(
+    namespace: &Namespace,
+    used: Option<u64>,
+    limits: &Limits,
+    format_progress: u8,
+) -> Box<IdentifyNamespace> {
     let mut it = IdentifyNamespace::zeroed();
+    it.format_progress = format_progress;
     it.size_blocks.set(namespace.blocks);
     it.capacity_blocks.set(namespace.blocks);
     it.used_blocks.set(used.map_or(namespace.blocks, |used| used.min(namespace.blocks)));
     if used.is_some() {
         it.features |= IdentifyNamespace::THIN;
     }
-    it.lba_formats[0].data_log2 = namespace.block_log2;
+    fill_formats(&mut it, namespace);
+    it.format = namespace.format();
     it.sharing = 1;
     it.reservations = reservation::CAPABILITIES;
     // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
@@ -259,7 +277,29 @@ fn namespace_structure(namespace: &Namespace, used: Option<u64>, limits: &Limits
         let less_one = |blocks: u32| (blocks.clamp(1, 1 << 16) - 1) as u16;
         it.write_granularity.set(less_one(hints.granularity));
         it.write_optimal.set(less_one(hints.optimal));
-        // Zero is one block: the alignment of writes, granularity and alignment of deallocation.
+        // Zero is one block.
+        it.write_alignment.set(less_one(hints.unit));
+        it.deallocate_granularity.set(less_one(hints.unit));
+        it.deallocate_alignment.set(less_one(hints.unit));
+        if hints.unit > 1 {
+            // A unit gets its new place whole: what lies within one is written at once, also over a power failure.
+            it.features |= IdentifyNamespace::ATOMICS;
+            it.atomic_write.set(less_one(hints.unit));
+            it.atomic_write_power_fail.set(less_one(hints.unit));
+            it.atomic_boundary.set(less_one(hints.unit));
+            it.atomic_boundary_power_fail.set(less_one(hints.unit));
+        }
     }
     it
+}
+
+/// The formats of a namespace. Blocks that are smaller than the first ones are slower: their neighbours have to be read.
+fn fill_formats(it: &mut IdentifyNamespace, namespace: &Namespace) {
+    let sizes =
+        if namespace.formats.is_empty() { std::slice::from_ref(&namespace.block_log2) } else { namespace.formats };
+    it.formats = (sizes.len().clamp(1, it.lba_formats.len()) - 1) as u8;
+    for (format, &data_log2) in it.lba_formats.iter_mut().zip(sizes) {
+        let performance = if data_log2 < sizes[0] { LbaFormat::GOOD } else { LbaFormat::BEST };
+        *format = LbaFormat { data_log2, performance, ..LbaFormat::default() };
+    }
 }

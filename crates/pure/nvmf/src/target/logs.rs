@@ -18,8 +18,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use zerocopy::IntoBytes;
 
-/// Pages of a controller with namespaces; the last one is not everywhere.
-const PAGES: [u8; 9] = [
+/// Pages of a controller with namespaces; the last two are not everywhere.
+const PAGES: [u8; 10] = [
     page::SUPPORTED,
     page::ERROR,
     page::SMART,
@@ -28,6 +28,7 @@ const PAGES: [u8; 9] = [
     page::EFFECTS,
     page::ANA,
     page::RESERVATION,
+    page::SANITIZE,
     page::CAPACITY,
 ];
 
@@ -35,14 +36,20 @@ const PAGES: [u8; 9] = [
 const PAGES_DISCOVERY: [u8; 3] = [page::SUPPORTED, page::ERROR, page::DISCOVERY];
 
 const fn admin(opcode: u8) -> Effect {
-    Effect { opcode, is_admin: true, changes_data: false }
+    Effect { opcode, is_admin: true, changes_data: false, changes_namespace: false }
 }
 
 const fn io(opcode: u8, changes_data: bool) -> Effect {
-    Effect { opcode, is_admin: false, changes_data }
+    Effect { opcode, is_admin: false, changes_data, changes_namespace: false }
 }
 
-/// Commands that there are.
+/// Commands of subsystems whose data can be erased.
+const ERASING: [Effect; 2] = [
+    Effect { opcode: opcode::FORMAT_NVM, is_admin: true, changes_data: true, changes_namespace: true },
+    Effect { opcode: opcode::SANITIZE, is_admin: true, changes_data: true, changes_namespace: false },
+];
+
+/// Commands that there are everywhere.
 const EFFECTS: [Effect; 20] = [
     admin(opcode::GET_LOG_PAGE),
     admin(opcode::IDENTIFY),
@@ -72,12 +79,19 @@ impl Session {
     pub(super) fn log_page(&self, target: &mut Target, get: &GetLogPage, room: u32, reply: &mut Vec<u8>) -> Answer {
         let place = self.controller(target).and_then(|controller| controller.subsystem);
         let capacity = place.and_then(|place| target.figures[place].capacity);
-        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
-        let pages = match (place, capacity) {
-            (None, _) => &PAGES_DISCOVERY[..],
-            (Some(_), None) => &PAGES[..PAGES.len() - 1],
-            (Some(_), Some(_)) => &PAGES[..],
+        let is_erasable = place.is_some_and(|place| target.config.subsystems[place].is_erasable());
+        let pages: Vec<u8> = match place {
+            None => PAGES_DISCOVERY.to_vec(),
+            Some(_) => {
+                let is_there = |page: &u8| match *page {
+                    page::SANITIZE => is_erasable,
+                    page::CAPACITY => capacity.is_some(),
+                    _ => true,
+                };
+                PAGES.into_iter().filter(is_there).collect()
+            }
         };
+        let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         if !pages.contains(&get.page) {
             return Answer::refusal(Status::INVALID_LOG_PAGE);
         }
@@ -89,7 +103,7 @@ impl Session {
             return Answer::refusal(Status::INVALID_FIELD);
         }
         match (get.page, place) {
-            (page::SUPPORTED, _) => supported_pages(reply, pages),
+            (page::SUPPORTED, _) => supported_pages(reply, &pages),
             (page::ERROR, _) => {
                 controller.errors.iter().for_each(|entry| reply.extend_from_slice(entry.as_bytes()));
                 reply.resize(ERROR_ENTRIES * size_of::<ErrorEntry>(), 0);
@@ -100,8 +114,10 @@ impl Session {
             }
             (page::RESERVATION, _) => reply.extend_from_slice(controller.notices.page().as_bytes()),
             (page::EFFECTS, place) => {
-                let has_remap = place.is_some_and(|place| target.config.subsystems[place].has_remap);
-                effects(reply, if has_remap { &EFFECTS } else { &EFFECTS[..EFFECTS.len() - 1] });
+                let has_remap = place.is_some_and(|place| target.config.subsystems[place].takes_remaps());
+                let everywhere = if has_remap { &EFFECTS } else { &EFFECTS[..EFFECTS.len() - 1] };
+                let erasing = if is_erasable { &ERASING[..] } else { &[] };
+                effects(reply, &[everywhere, erasing].concat());
             }
             (page::SMART, Some(place)) => {
                 let mut smart = target.figures[place].smart;
@@ -117,6 +133,10 @@ impl Session {
             (page::CAPACITY, Some(place)) => {
                 target.look(place);
                 reply.extend(capacity.iter().flat_map(|page| page.as_bytes()));
+            }
+            (page::SANITIZE, Some(place)) => {
+                target.look(place);
+                reply.extend_from_slice(target.figures[place].erasure.page().as_bytes());
             }
             (page::ANA, Some(place)) => self.ana_page(target, place, get.specific & 1 != 0, reply),
             _ => self.discovery_page(target, reply),

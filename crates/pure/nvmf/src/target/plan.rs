@@ -68,8 +68,11 @@ impl Session {
         }
         let (subsystem, port) = (controller.subsystem, controller.port);
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
-        if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].has_remap {
+        if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].takes_remaps() {
             return Err(Status::INVALID_OPCODE.do_not_retry());
+        }
+        if let Some(status) = target.figures[subsystem].erasure.refusal() {
+            return Err(status);
         }
         let found = target.config.subsystems[subsystem].namespace(sqe.nsid.get());
         let namespace = found.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;

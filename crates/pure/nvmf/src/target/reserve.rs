@@ -12,7 +12,6 @@ use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::fabrics::CONTROLLER_DYNAMIC;
 use flashyard_nvme::feature::id;
 use flashyard_nvme::log::AnaState;
-use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvme::reservation::{
     AcquireAction, Keys, Notice, ReportedRegistrant, ReservationCommand, ReservationReport,
 };
@@ -37,8 +36,8 @@ impl Target {
         std::mem::take(&mut self.reserved)
     }
 
-    /// Whether a command of the controller's host is in conflict with a reservation.
-    pub(super) fn is_reserved(&self, (index, serial): ControllerKey, nsid: u32, operation: &NvmCommand) -> bool {
+    /// Whether a command of the controller's host, one that only reads or another one, is in conflict with a reservation.
+    pub(super) fn is_reserved(&self, (index, serial): ControllerKey, nsid: u32, is_read: bool) -> bool {
         if self.reservations.is_empty() {
             return false;
         }
@@ -46,7 +45,7 @@ impl Target {
         let Some(controller) = controller.filter(|controller| controller.serial == serial) else { return false };
         let found = controller.subsystem.and_then(|subsystem| self.reservations.get(&(subsystem, nsid)));
         let host = (controller.host_nqn.as_str(), &controller.host_id);
-        found.is_some_and(|reservations| reservations.refuses(host, operation.is_read_to_reservations()))
+        found.is_some_and(|reservations| reservations.refuses(host, is_read))
     }
 
     /// Answers a command about reservations; `None`: the answer comes later.

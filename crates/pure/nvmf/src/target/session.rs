@@ -422,12 +422,18 @@ impl Session {
             let mut payload = std::mem::take(&mut slot.payload);
             let (data_bytes, nsid) = (slot.expected, slot.nsid);
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
-            let checked = match target.config.check_ranges((subsystem, nsid), &operation, &mut payload) {
+            let erasing = subsystem.and_then(|subsystem| target.figures[subsystem].erasure.refusal());
+            let checked = target.config.check_ranges((subsystem, nsid), &operation, &mut payload);
+            let checked = match (checked, erasing) {
+                // Its data may have come while another host has begun to format the namespace.
+                (Ok(_), Some(status)) => Err(status),
                 // It may have waited for its data while another host has taken a reservation.
-                Ok(_) if target.is_reserved(self.queue.controller, nsid, &operation) => {
+                (Ok(_), None)
+                    if target.is_reserved(self.queue.controller, nsid, operation.is_read_to_reservations()) =>
+                {
                     Err(Status::RESERVATION_CONFLICT.do_not_retry())
                 }
-                checked => checked,
+                (checked, _) => checked,
             };
             match checked {
                 Ok(held_bytes) => {
