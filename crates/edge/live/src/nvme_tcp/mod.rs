@@ -12,6 +12,7 @@
 //! say; what hosts hold of memory is counted, and a host that has no room left waits ([`crate::budget`]). A host that
 //! neither takes its answers nor sends the data it was asked for keeps what it holds until another client needs it.
 
+mod fences;
 mod health;
 mod peer;
 mod ports;
@@ -20,12 +21,14 @@ mod work;
 pub use ports::ListenError;
 
 use crate::connection::Reading;
-use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
-use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish, WriteHints};
+use flashyard_nvmf::target::{
+    ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish, WriteHints, restore_zones,
+};
 use flashyard_served::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
@@ -51,6 +54,8 @@ pub struct NvmeTcp {
     ports: Ports,
     /// Volume of each subsystem.
     volumes: Vec<VolumeId>,
+    /// Zoned subsystems whose drive is back, and whose zones are to be found again.
+    to_restore: Vec<usize>,
     /// By key less the number of ports.
     peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
@@ -101,6 +106,7 @@ impl NvmeTcp {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
             volumes,
+            to_restore: Vec::new(),
             peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
@@ -157,6 +163,26 @@ impl NvmeTcp {
         namespaces.iter_mut().for_each(|namespace| namespace.hints = Some(hints));
         let taken = self.target.set_namespaces(subsystem, namespaces);
         debug_assert!(taken.is_ok(), "hints contradict nothing");
+    }
+
+    /// Finds the write pointers of a zoned drive by its map, and keeps clients out that know nothing of zones.
+    fn find_zones(&mut self, subsystem: usize, context: &mut Context<'_>) {
+        let volume = self.volumes[subsystem];
+        let holds_anything = context.used_blocks(volume) != Some(0);
+        let is_written = |block| holds_anything && context.block_state(volume, block) != BlockState::Unmapped;
+        restore_zones(&mut self.target, subsystem, is_written);
+        context.reserve(volume, self.target.strangers(subsystem));
+    }
+
+    /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end.
+    fn restore(&mut self, context: &mut Context<'_>) {
+        if self.works.any_abandoned() {
+            return;
+        }
+        for subsystem in std::mem::take(&mut self.to_restore) {
+            self.find_zones(subsystem, context);
+            self.target.set_away(subsystem, false);
+        }
     }
 
     /// Hands on what hosts want of capacity-variant drives.
@@ -241,7 +267,7 @@ impl NvmeTcp {
     fn begin_commands(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
         while let Some((command, cost)) = peer.next_command(context.budget) {
-            let volume = self.volumes[command.subsystem];
+            let volume = (self.volumes[command.subsystem], is_zoned(&self.target, command.subsystem));
             self.works.begin(place, volume, command, cost, context);
             // The engine keeps the buffers of writes: one comes back for each that went.
             peer.effects.output.give(context.buffer(0));
@@ -383,6 +409,10 @@ impl NvmeTcp {
     }
 }
 
+fn is_zoned(target: &Target, subsystem: usize) -> bool {
+    target.config().subsystems[subsystem].namespaces.iter().any(|namespace| namespace.zones.is_some())
+}
+
 impl FrontEnd for NvmeTcp {
     fn name(&self) -> String {
         let places: Vec<String> = self.addresses().map(|address| address.to_string()).collect();
@@ -392,6 +422,9 @@ impl FrontEnd for NvmeTcp {
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         for subsystem in 0..self.volumes.len() {
             self.take_hints(subsystem, context);
+            if is_zoned(&self.target, subsystem) {
+                self.find_zones(subsystem, context);
+            }
         }
         self.ports.register(context)
     }
@@ -413,6 +446,7 @@ impl FrontEnd for NvmeTcp {
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
         self.now = SimTime::ZERO + SimSpan::from_ns(context.elapsed().as_nanos() as u64);
         self.works.follow_up(context);
+        self.restore(context);
         if context.elapsed() >= self.tell_health {
             self.tell_health = context.elapsed() + HEALTH_PERIOD;
             self.tell_health(context);
@@ -442,7 +476,7 @@ impl FrontEnd for NvmeTcp {
             context.reserve(self.volumes[subsystem], self.target.strangers(subsystem));
         }
         self.abort(context);
-        !self.readable.is_empty() || self.ports.waits_at_once(context.elapsed())
+        !self.readable.is_empty() || self.works.has_to_go_on() || self.ports.waits_at_once(context.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
@@ -506,6 +540,8 @@ impl FrontEnd for NvmeTcp {
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(subsystem) = self.subsystem_of(volume) else { return };
         self.target.set_away(subsystem, true);
+        self.to_restore.retain(|&other| other != subsystem);
+        self.works.set_away(volume, true);
         // A drive without power says nothing more.
         self.wakes.extend(self.target.take_wakes());
         for session in std::mem::take(&mut self.wakes) {
@@ -518,7 +554,11 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn back(&mut self, volume: VolumeId, _desk: &mut Context<'_>) {
-        if let Some(subsystem) = self.subsystem_of(volume) {
+        let Some(subsystem) = self.subsystem_of(volume) else { return };
+        self.works.set_away(volume, false);
+        if is_zoned(&self.target, subsystem) {
+            self.to_restore.push(subsystem);
+        } else {
             self.target.set_away(subsystem, false);
         }
     }
