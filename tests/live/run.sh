@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real clients against `flashyard serve`: the NVMe/TCP host of Linux, in kernels as the distribution ships them, emulated so
 # that any processor runs them, over a network of its own.
-# usage: run.sh [CASE]...     all of $every below when none is named; `soak` only when it is
+# usage: run.sh [CASE]...     all of $every below when none is named; `soak` and `zones` only when they are
 # environment:
 #   FLASHYARD_PROGRAM  the program to test; without it the release build of this tree, which is made first
 #   KERNEL             stable (without it) or backports: the kernel of the client; `auth` takes one that can
@@ -129,6 +129,11 @@ case_identify() {
     return $said
 }
 case_ranges() { start && boot ranges; }
+# Drives with zones of 16 MiB, 12 of which can be written.
+case_zones() {
+    start --pace off --set 'serve.zones.size=16 MiB' --set 'serve.zones.capacity=12 MiB' --set serve.zones.open_max=4 \
+        --set serve.zones.active_max=6 && boot zones 16384 12288
+}
 # Without a clock: each file system deallocates the drive three times, which takes a drive twelve seconds.
 case_filesystems() { start --pace off && boot filesystems 4m; }
 case_load() { start --pace off && boot load 2; }

@@ -5,9 +5,11 @@ use crate::hosts::HostList;
 use crate::output;
 use anyhow::{Context, Result, bail};
 use flashyard_live::{FrontEnds, Nbd, NbdAddress, NvmeTcp};
-use flashyard_nvmf::target::{Limits, Namespace, Subsystem, TargetConfig};
+use flashyard_nvmf::target::{Limits, Namespace, Subsystem, TargetConfig, ZoneShape};
+use flashyard_scenario::ZoneLayout;
 use flashyard_units::VolumeId;
 use flashyard_vhost_user::VhostUserBlk;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Read};
 use std::net::SocketAddr;
@@ -53,6 +55,19 @@ impl Names<'_> {
     }
 }
 
+/// Properties of the drives behind volumes that NVMe tells hosts.
+pub(crate) struct Traits {
+    /// Erases that a block takes.
+    pub(crate) endurance_erases: u32,
+    /// Those that are zoned.
+    pub(crate) zones: BTreeMap<VolumeId, ZoneLayout>,
+}
+
+impl Traits {
+    /// Volumes that do not wear and have no zones.
+    pub(crate) const PLAIN: Self = Self { endurance_erases: u32::MAX, zones: BTreeMap::new() };
+}
+
 /// NVMe over TCP at `addresses`, a subsystem for each exported drive.
 ///
 /// Errors: an address that cannot be listened on; a list of hosts that names a drive that is not there.
@@ -61,14 +76,14 @@ pub(crate) fn add_nvme(
     addresses: &[SocketAddr],
     hosts: &HostList,
     names: &Names<'_>,
-    endurance_erases: u32,
+    traits: &Traits,
 ) -> Result<()> {
     let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
     hosts.check(&ids.iter().map(|&id| names.export(id)).collect::<Vec<_>>())?;
     if addresses.is_empty() {
         return Ok(());
     }
-    let front = nvme(fronts, addresses, hosts, names, endurance_erases)?;
+    let front = nvme(fronts, addresses, hosts, names, traits)?;
     for address in front.addresses() {
         output::line(&format!("NVMe/TCP on {address}: {}{}", names.nqn, names.range(&ids)));
     }
@@ -86,7 +101,7 @@ pub(crate) fn add_piece(
     hosts: &HostList,
 ) -> Result<SocketAddr> {
     let names = Names { nqn, volumes: &[String::new()] };
-    let front = nvme(fronts, &[address], hosts, &names, u32::MAX)?;
+    let front = nvme(fronts, &[address], hosts, &names, &Traits::PLAIN)?;
     let found = front.addresses().next().context("it has no port")?;
     fronts.add(Box::new(front));
     Ok(found)
@@ -97,13 +112,19 @@ fn nvme(
     addresses: &[SocketAddr],
     hosts: &HostList,
     names: &Names<'_>,
-    endurance_erases: u32,
+    traits: &Traits,
 ) -> Result<NvmeTcp> {
     let volumes = fronts.volumes().to_vec();
     let nqn = names.nqn;
     let subsystems = volumes.iter().map(|volume| {
         let block_log2 = volume.block_bytes.trailing_zeros() as u8;
-        let mut namespace = Namespace::new(1, volume.limits.blocks, block_log2);
+        let zones = traits.zones.get(&volume.id);
+        let blocks = zones.map_or(volume.limits.blocks, |zones| zones.zones * zones.zone_blocks);
+        let mut namespace = Namespace::new(1, blocks, block_log2);
+        namespace.zones = zones.map(|&zones| {
+            let ZoneLayout { zone_blocks, capacity_blocks, open_max, active_max, .. } = zones;
+            ZoneShape { zone_blocks, capacity_blocks, open_max, active_max }
+        });
         namespace.uuid = identity(&names.unique(volume.id), volume.id);
         let mut subsystem = Subsystem::new(
             &format!("{nqn}{}", names.of(volume.id)),
@@ -112,7 +133,7 @@ fn nvme(
         );
         subsystem.hosts = hosts.of(&names.export(volume.id));
         subsystem.has_write_cache = !volume.protected;
-        subsystem.has_remap = volume.limits.remaps;
+        subsystem.has_remap = volume.limits.remaps && zones.is_none();
         subsystem
     });
     let limits = Limits { queue_entries: QUEUE_ENTRIES, deallocate_blocks: DEALLOCATE_BLOCKS, ..Limits::default() };
@@ -122,7 +143,7 @@ fn nvme(
         .and_then(|mut source| source.read_exact(&mut config.entropy))
         .context("/dev/urandom: no random numbers")?;
     let ids: Vec<VolumeId> = volumes.iter().map(|volume| volume.id).collect();
-    NvmeTcp::new(addresses, config, ids, endurance_erases).context("--listen")
+    NvmeTcp::new(addresses, config, ids, traits.endurance_erases).context("--listen")
 }
 
 /// Begins the trace of `--record`, if that is asked for.

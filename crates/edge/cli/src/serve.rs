@@ -2,13 +2,13 @@
 
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
-use crate::fronts::Names;
+use crate::fronts::{Names, Traits};
 use crate::hosts::HostList;
 use crate::watch::{Subject, Watch};
 use crate::worlds::{serving, set_up_world, tempo_of};
 use crate::{Outcome, fronts, output, parallel, volumes};
 use anyhow::{Context, Result, bail};
-use flashyard_blk::VolumeError;
+use flashyard_blk::{VolumeError, VolumeInfo};
 use flashyard_live::{
     ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Tempo, noise,
     run_load,
@@ -106,12 +106,13 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
         let file = file.with_context(|| format!("--journal {}: cannot be written", path.display()))?;
         engine.set_journal(Box::new(BufWriter::new(file)));
     }
+    let traits = traits_of(options, &resolved, engine.volumes())?;
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
     parallel::catch_interrupt()?;
     announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
     let names = Names { nqn: &scenario.serve.nqn, volumes: &[] };
-    fronts::add_nvme(engine.fronts_mut(), &options.listen, hosts, &names, scenario.serve.endurance_erases)?;
+    fronts::add_nvme(engine.fronts_mut(), &options.listen, hosts, &names, &traits)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(engine.fronts_mut(), address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(engine.fronts_mut(), path)).transpose()?;
     fronts::record(options, engine.fronts_mut())?;
@@ -132,6 +133,27 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
         Some(load) => load.finish(),
         None => Ok(Outcome::Done),
     }
+}
+
+/// Properties of the volumes that are served, as the scenario has them.
+///
+/// Errors: zones that cannot be, or that no front end shows; load that knows nothing of zones.
+fn traits_of(options: &ServeOptions, resolved: &Resolved, volumes: &[VolumeInfo]) -> Result<Traits> {
+    let serve = &resolved.scenario.serve;
+    let served: Vec<(u16, u64)> = volumes.iter().map(|it| (it.id.get(), it.limits.blocks)).collect();
+    let layouts = serve.zones.of(&served).map_err(|error| resolved.locate(error, &[]))?;
+    let zones = volumes.iter().zip(layouts).filter_map(|(volume, layout)| Some((volume.id, layout?)));
+    let traits = Traits { endurance_erases: serve.endurance_erases, zones: zones.collect() };
+    if let Some(zoned) = traits.zones.keys().next() {
+        let because = format!("drive {zoned} is zoned (serve.zones)");
+        if options.load.is_some() {
+            bail!("--load: {because}, and the load writes anywhere; leave one of them out");
+        }
+        if options.listen.is_empty() {
+            bail!("{because}, and only NVMe/TCP shows zones; give --listen, or leave serve.zones out");
+        }
+    }
+    Ok(traits)
 }
 
 fn start_watch(address: SocketAddr, scenario: &Scenario, drives: u16, tempo: Tempo, handle: Handle) -> Result<Watch> {

@@ -33,7 +33,7 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: HostList) -> Resu
     if names.volumes.is_empty() {
         hosts.check(&[])?;
     } else {
-        fronts::add_nvme(fronts, &options.listen, &hosts, &names, u32::MAX)?;
+        fronts::add_nvme(fronts, &options.listen, &hosts, &names, &fronts::Traits::PLAIN)?;
     }
     options.nbd.as_ref().map(|address| fronts::add_nbd(fronts, address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(fronts, path)).transpose()?;

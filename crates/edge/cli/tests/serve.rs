@@ -152,3 +152,30 @@ fn what_cannot_be_served_is_refused_in_words() {
         "and the scenario has drive 0",
     );
 }
+
+#[test]
+fn zones_that_cannot_be_served_are_refused_with_their_place() {
+    let refused = |settings: &[&str], more: &[&str]| {
+        let sets = settings.iter().flat_map(|setting| ["--set", setting]);
+        let arguments: Vec<&str> = ["serve", BOX].into_iter().chain(sets).chain(more.iter().copied()).collect();
+        let output = run(&arguments);
+        assert!(!output.status.success(), "{settings:?}");
+        text(&output.stderr)
+    };
+    let zones = "serve.zones.size=64 MiB";
+    let listen = ["--listen", "127.0.0.1:0"];
+    let cases = [
+        (refused(&["serve.zones.size=3 GiB"], &listen), "--set serve.zones.size=3 GiB: serve.zones.size"),
+        (
+            refused(&[zones, "serve.zones.capacity=65 MiB"], &listen),
+            "serve.zones.capacity=65 MiB: serve.zones.capacity",
+        ),
+        (refused(&["serve.zones.open_max=3"], &listen), "give that too"),
+        (refused(&[zones, "serve.zones.drives=[12]"], &listen), "drive 12 is not served"),
+        (refused(&[zones], &[]), "only NVMe/TCP shows zones"),
+        (refused(&[zones], &["--listen", "127.0.0.1:0", "--load", "4"]), "the load writes anywhere"),
+    ];
+    for (message, expected) in cases {
+        assert!(message.contains(expected), "{message}");
+    }
+}

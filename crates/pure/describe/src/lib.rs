@@ -42,6 +42,7 @@ pub mod traces;
 mod used;
 pub mod volumes;
 mod wear;
+mod zones;
 
 pub use aged_drive::{AgedDrive, AgedDriveError};
 pub use carbon::{CARBON, CarbonSection, carbon, with_emission};
@@ -72,3 +73,4 @@ pub use used::is_in;
 pub use wear::{RatesSection, RetryName, WearSection};
 
 pub use flashyard_measure::Observer;
+pub use zones::{ZoneLayout, ZonesSection};

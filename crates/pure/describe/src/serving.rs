@@ -1,6 +1,7 @@
 //! How a system serves: the `[serve]` section.
 
 use crate::quantity::Time;
+use crate::zones::ZonesSection;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,6 +24,8 @@ pub struct ServeSection {
     /// Erases that a block takes before the drive counts as used up.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub endurance_erases: u32,
+    /// Zones, which make the drives zoned namespaces.
+    pub zones: ZonesSection,
     /// 99th percentile of lateness above which the report calls its timings unusable.
     #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1000 s"))]
     pub lateness_tolerance: Time,
@@ -105,6 +108,7 @@ impl Default for ServeSection {
             pace: Pacing::Scaled(1.0),
             // [X] three-level flash of data centres
             endurance_erases: 3000,
+            zones: ZonesSection::default(),
             // [A] a tenth of the shortest latency that a drive of this kind has
             lateness_tolerance: Time(flashyard_units::SimSpan::from_us(5)),
         }

@@ -28,6 +28,8 @@ pub mod id {
     pub const KEEP_ALIVE: u8 = 0x0F;
     /// Behaviour of the host.
     pub const HOST_BEHAVIOR: u8 = 0x16;
+    /// Which combination of I/O command sets is in use.
+    pub const COMMAND_SET_PROFILE: u8 = 0x19;
     /// Host identifier.
     pub const HOST_ID: u8 = 0x81;
     /// Which news about reservations of a namespace are not told.

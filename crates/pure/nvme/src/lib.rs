@@ -6,9 +6,10 @@
 //! Decoding any bytes ends in a value or an error, never in a panic.
 //!
 //! Holds formats and checks only: no time, no controller, no connection. Not here: PRP lists, metadata and protection
-//! information, the zoned and key-value command sets, NVMe over PCIe registers beyond the ones fabrics have.
+//! information, the key-value command set, NVMe over PCIe registers beyond the ones fabrics have.
 //!
-//! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, TCP Transport Specification 1.0.
+//! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, Zoned Namespace Command Set
+//! Specification 1.1, TCP Transport Specification 1.0.
 
 pub mod admin;
 pub mod auth;
@@ -25,6 +26,7 @@ pub mod sgl;
 pub mod status;
 pub mod tcp;
 pub mod text;
+pub mod zone;
 
 pub use command::{Cqe, Sqe};
 pub use status::Status;

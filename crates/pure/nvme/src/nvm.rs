@@ -1,5 +1,6 @@
 //! Commands of the NVM command set: what a host asks a namespace of blocks for.
 
+use crate::zone::{Receive, SendAction};
 use crate::{Sqe, Status};
 use thiserror::Error;
 use zerocopy::little_endian::{U16, U32, U64};
@@ -33,6 +34,12 @@ pub mod opcode {
     pub const RESERVATION_RELEASE: u8 = 0x15;
     /// Blocks are written with the data of others.
     pub const COPY: u8 = 0x19;
+    /// Something is done to zones.
+    pub const ZONE_MANAGEMENT_SEND: u8 = 0x79;
+    /// A report of zones.
+    pub const ZONE_MANAGEMENT_RECEIVE: u8 = 0x7A;
+    /// Data from host to the next blocks of a zone.
+    pub const ZONE_APPEND: u8 = 0x7D;
     /// Blocks take over the data of others. Vendor specific; the lowest two bits say that it has no data.
     pub const REMAP: u8 = 0xC0;
 }
@@ -118,6 +125,30 @@ pub enum NvmCommand {
         /// Force Unit Access: acknowledged only when on the medium.
         fua: bool,
     },
+    /// Data that comes with the command is written where the write pointer of a zone is; the result of the completion is the
+    /// first block that was written.
+    ZoneAppend {
+        /// First block of the zone, and the number of blocks to write.
+        range: BlockRange,
+        /// Force Unit Access: acknowledged only when on the medium.
+        fua: bool,
+    },
+    /// Something is done to the zone that begins with a block, or to all zones.
+    ZoneManagementSend {
+        /// First block of the zone.
+        first: u64,
+        /// Action.
+        action: SendAction,
+        /// All zones for which the action has a meaning, whatever `first` says.
+        all: bool,
+    },
+    /// Zones are described, from the one that a block is in.
+    ZoneManagementReceive {
+        /// The block.
+        first: u64,
+        /// Descriptors that are wanted.
+        receive: Receive,
+    },
     /// Blocks of `range` take over the data of as many others, which are deallocated; no data moves. Deallocated ones
     /// among the others leave their counterparts as they are, so that repeating the command changes nothing. The two
     /// ranges do not overlap.
@@ -198,6 +229,7 @@ const _: () = assert!(size_of::<DsmRange>() == DsmRange::BYTES && size_of::<Copy
 
 const DEALLOCATE_ZEROES: u32 = 1 << 25;
 const FUA: u32 = 1 << 30;
+const ALL_ZONES: u32 = 1 << 8;
 
 impl UnknownOpcode {
     /// Status for the host.
@@ -290,6 +322,18 @@ impl NvmCommand {
                 protection: (sqe.cdw(12) >> 12 & 0xF | (sqe.cdw(12) >> 26 & 0xF) << 4) as u8,
                 fua,
             },
+            opcode::ZONE_APPEND => Self::ZoneAppend { range, fua },
+            opcode::ZONE_MANAGEMENT_SEND => Self::ZoneManagementSend {
+                first: range.lba,
+                action: SendAction::from_bits(sqe.cdw(13) as u8),
+                all: sqe.cdw(13) & ALL_ZONES != 0,
+            },
+            opcode::ZONE_MANAGEMENT_RECEIVE => {
+                let [action, filter, flags, _] = sqe.cdw(13).to_le_bytes();
+                let len_bytes = (u64::from(sqe.cdw(12)) + 1) * 4;
+                let receive = Receive { action, filter, is_partial: flags & 1 != 0, len_bytes };
+                Self::ZoneManagementReceive { first: range.lba, receive }
+            }
             opcode::REMAP => Self::Remap { range, source: u64::from(sqe.cdw(14)) | u64::from(sqe.cdw(15)) << 32 },
             opcode => return Err(UnknownOpcode { opcode }),
         })
@@ -303,9 +347,11 @@ impl NvmCommand {
             range.encode(&mut sqe);
         }
         let flags = match *self {
-            Self::Write { fua, .. } | Self::Read { fua, .. } | Self::Compare { fua, .. } | Self::Verify { fua, .. } => {
-                u32::from(fua) * FUA
-            }
+            Self::Write { fua, .. }
+            | Self::Read { fua, .. }
+            | Self::Compare { fua, .. }
+            | Self::Verify { fua, .. }
+            | Self::ZoneAppend { fua, .. } => u32::from(fua) * FUA,
             Self::WriteZeroes { deallocate, fua, .. } => {
                 (u32::from(deallocate) * DEALLOCATE_ZEROES) | (u32::from(fua) * FUA)
             }
@@ -319,6 +365,17 @@ impl NvmCommand {
                 let counted = u32::from(ranges).saturating_sub(1) & 0xFF | u32::from(format & 0xF) << 8;
                 let protected = u32::from(protection & 0xF) << 12 | u32::from(protection >> 4) << 26;
                 counted | protected | (u32::from(fua) * FUA)
+            }
+            Self::ZoneManagementSend { first, action, all } => {
+                sqe.set_cdw10_and_11(first);
+                sqe.set_cdw(13, u32::from(action.bits()) | (u32::from(all) * ALL_ZONES));
+                0
+            }
+            Self::ZoneManagementReceive { first, receive } => {
+                let Receive { action, filter, is_partial, len_bytes } = receive;
+                sqe.set_cdw10_and_11(first);
+                sqe.set_cdw(13, u32::from_le_bytes([action, filter, is_partial.into(), 0]));
+                (len_bytes / 4).saturating_sub(1) as u32
             }
             Self::Remap { source, .. } => {
                 sqe.set_cdw(14, source as u32);
@@ -343,6 +400,9 @@ impl NvmCommand {
             Self::DatasetManagement { .. } => opcode::DATASET_MANAGEMENT,
             Self::Verify { .. } => opcode::VERIFY,
             Self::Copy { .. } => opcode::COPY,
+            Self::ZoneAppend { .. } => opcode::ZONE_APPEND,
+            Self::ZoneManagementSend { .. } => opcode::ZONE_MANAGEMENT_SEND,
+            Self::ZoneManagementReceive { .. } => opcode::ZONE_MANAGEMENT_RECEIVE,
             Self::Remap { .. } => opcode::REMAP,
         }
     }
@@ -356,19 +416,28 @@ impl NvmCommand {
             | Self::Compare { range, .. }
             | Self::WriteZeroes { range, .. }
             | Self::Verify { range, .. }
+            | Self::ZoneAppend { range, .. }
             | Self::Remap { range, .. } => Some(range),
-            Self::Flush | Self::DatasetManagement { .. } | Self::Copy { .. } => None,
+            Self::Flush
+            | Self::DatasetManagement { .. }
+            | Self::Copy { .. }
+            | Self::ZoneManagementSend { .. }
+            | Self::ZoneManagementReceive { .. } => None,
         }
     }
 
     /// Which way data goes.
     pub const fn direction(&self) -> Direction {
         match self {
-            Self::Write { .. } | Self::Compare { .. } | Self::DatasetManagement { .. } | Self::Copy { .. } => {
-                Direction::ToController
-            }
-            Self::Read { .. } => Direction::ToHost,
+            Self::Write { .. }
+            | Self::Compare { .. }
+            | Self::DatasetManagement { .. }
+            | Self::Copy { .. }
+            | Self::ZoneAppend { .. } => Direction::ToController,
+            Self::Read { .. } | Self::ZoneManagementReceive { .. } => Direction::ToHost,
+            // Of the actions that are here, none has data, whatever the operation code says.
             Self::Flush
+            | Self::ZoneManagementSend { .. }
             | Self::WriteUncorrectable { .. }
             | Self::WriteZeroes { .. }
             | Self::Verify { .. }
@@ -378,7 +447,11 @@ impl NvmCommand {
 
     /// Asks a command that writes blocks to complete only once they are on the medium.
     pub const fn force_unit_access(&mut self) {
-        if let Self::Write { fua, .. } | Self::WriteZeroes { fua, .. } | Self::Copy { fua, .. } = self {
+        if let Self::Write { fua, .. }
+        | Self::WriteZeroes { fua, .. }
+        | Self::Copy { fua, .. }
+        | Self::ZoneAppend { fua, .. } = self
+        {
             *fua = true;
         }
     }
@@ -386,9 +459,11 @@ impl NvmCommand {
     /// Length of the command's data for blocks of `block_bytes`, in bytes.
     pub fn data_bytes(&self, block_bytes: u32) -> u64 {
         match *self {
-            Self::Write { range, .. } | Self::Read { range, .. } | Self::Compare { range, .. } => {
-                u64::from(range.blocks) * u64::from(block_bytes)
-            }
+            Self::Write { range, .. }
+            | Self::Read { range, .. }
+            | Self::Compare { range, .. }
+            | Self::ZoneAppend { range, .. } => u64::from(range.blocks) * u64::from(block_bytes),
+            Self::ZoneManagementReceive { receive, .. } => receive.len_bytes,
             Self::DatasetManagement { ranges, .. } => u64::from(ranges) * DsmRange::BYTES as u64,
             Self::Copy { ranges, .. } => u64::from(ranges) * CopyRange::BYTES as u64,
             _ => 0,
@@ -398,7 +473,10 @@ impl NvmCommand {
     /// Whether a reservation treats the command as a read (Base 2.0, section 8.19); it treats all others as writes, Flush and
     /// hints included. A Copy does both, and hosts that may write may read.
     pub const fn is_read_to_reservations(&self) -> bool {
-        matches!(self, Self::Read { .. } | Self::Compare { .. } | Self::Verify { .. })
+        matches!(
+            self,
+            Self::Read { .. } | Self::Compare { .. } | Self::Verify { .. } | Self::ZoneManagementReceive { .. }
+        )
     }
 
     /// Whether the command changes what a later read may return.
@@ -409,6 +487,8 @@ impl NvmCommand {
                 | Self::WriteUncorrectable { .. }
                 | Self::WriteZeroes { .. }
                 | Self::Copy { .. }
+                | Self::ZoneAppend { .. }
+                | Self::ZoneManagementSend { .. }
                 | Self::Remap { .. }
                 | Self::DatasetManagement { deallocate: true, .. }
         )
@@ -422,7 +502,7 @@ mod tests {
 
     fn any_command() -> impl Strategy<Value = NvmCommand> {
         let range = (any::<u64>(), 1u32..=65_536).prop_map(|(lba, blocks)| BlockRange { lba, blocks });
-        (0..10, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
+        (0..13, range, any::<[bool; 3]>(), 1u16..=256).prop_map(|(kind, range, [fua, deallocate, third], ranges)| {
             match kind {
                 0 => NvmCommand::Flush,
                 1 => NvmCommand::Write { range, fua },
@@ -435,6 +515,16 @@ mod tests {
                 8 => {
                     let (first, format, protection) = (range.lba, range.blocks as u8 & 0xF, (range.blocks >> 4) as u8);
                     NvmCommand::Copy { first, ranges, format, protection, fua }
+                }
+                9 => NvmCommand::ZoneAppend { range, fua },
+                10 => {
+                    let action = SendAction::from_bits(ranges as u8);
+                    NvmCommand::ZoneManagementSend { first: range.lba, action, all: fua }
+                }
+                11 => {
+                    let (action, filter, len_bytes) = (ranges as u8, range.blocks as u8, u64::from(range.blocks) * 4);
+                    let receive = Receive { action, filter, is_partial: fua, len_bytes };
+                    NvmCommand::ZoneManagementReceive { first: range.lba, receive }
                 }
                 _ => NvmCommand::DatasetManagement { ranges, deallocate, integral_read: fua, integral_write: third },
             }
@@ -489,6 +579,21 @@ mod tests {
         assert_eq!([10, 11, 12].map(|dword| copy.encode(0, 1).cdw(dword)), [5, 1, 0x6800_4102]);
         let source = CopyRange::new(BlockRange { lba: 0x0102, blocks: 0x0405 });
         assert_eq!(source.as_bytes()[7..19], [0, 2, 1, 0, 0, 0, 0, 0, 0, 4, 4, 0]);
+    }
+
+    #[test]
+    fn bits_of_commands_of_zones_are_where_the_specification_puts_them() {
+        let append = NvmCommand::ZoneAppend { range: BlockRange { lba: 0x100, blocks: 8 }, fua: true };
+        assert_eq!(
+            (append.opcode(), append.data_bytes(4096), append.encode(0, 1).cdw(12)),
+            (0x7D, 32_768, 0x4000_0007)
+        );
+        let send = NvmCommand::ZoneManagementSend { first: 0x100, action: SendAction::Reset, all: true };
+        assert_eq!((send.opcode(), [10, 13].map(|dword| send.encode(0, 1).cdw(dword))), (0x79, [0x100, 0x104]));
+        let receive = Receive { action: 0, filter: 5, is_partial: true, len_bytes: 4096 };
+        let report = NvmCommand::ZoneManagementReceive { first: 0x100, receive };
+        assert_eq!((report.opcode(), report.data_bytes(4096), report.direction()), (0x7A, 4096, Direction::ToHost));
+        assert_eq!([10, 12, 13].map(|dword| report.encode(0, 1).cdw(dword)), [0x100, 1023, 0x1_0500]);
     }
 
     #[test]

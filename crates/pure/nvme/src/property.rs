@@ -121,6 +121,14 @@ pub struct Configuration {
 }
 
 impl Configuration {
+    /// Chosen I/O command set: all that the controller supports.
+    pub const ALL_COMMAND_SETS: u8 = 6;
+
+    /// Enables a controller over fabrics, where entries of 64 and 16 bytes are the only ones.
+    pub fn enabled(command_set: u8) -> Self {
+        Self { enable: true, command_set, sq_entry_size: 6, cq_entry_size: 4, ..Self::default() }
+    }
+
     /// Decodes the value of the property.
     pub const fn decode(bits: u32) -> Self {
         Self {

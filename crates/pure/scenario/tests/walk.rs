@@ -312,9 +312,10 @@ fn outcome(text: &str, settings: &[String], path: &str) -> Result<Vec<Value>, Sc
         return Ok(Vec::new());
     }
     if path.starts_with("serve.") {
-        scenario
-            .exported((resolved.room.serve().expect("it serves").volumes)(scenario))
-            .map_err(|error| resolved.locate(error, &[]))?;
+        let exported = scenario.exported((resolved.room.serve().expect("it serves").volumes)(scenario));
+        let served = exported.map(|volumes| volumes.into_iter().map(|volume| (volume, 1 << 20)).collect::<Vec<_>>());
+        let zones = served.and_then(|served| scenario.serve.zones.of(&served));
+        zones.map_err(|error| resolved.locate(error, &[]))?;
         return Ok(Vec::new());
     }
     let runner = resolved.room.run().expect("it runs");

@@ -107,8 +107,8 @@ pub enum Refused {
     /// The volume does not take the request.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// A host has reserved the volume, and the client is not one of those that may still use it so.
-    #[error("a host has reserved volume {volume}, and this client may not use it so")]
+    /// A host has reserved the volume, or it is zoned, and the client is not one of those that may still use it so.
+    #[error("volume {volume} is reserved by a host, or zoned, and this client may not use it so")]
     Reserved {
         /// Which.
         volume: VolumeId,

@@ -13,6 +13,7 @@
 //! neither takes its answers nor sends the data it was asked for keeps what it holds until another client needs it.
 
 mod erasure;
+mod fences;
 mod health;
 mod peer;
 mod ports;
@@ -21,12 +22,14 @@ mod work;
 pub use ports::ListenError;
 
 use crate::connection::Reading;
-use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
-use flashyard_nvmf::target::{ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish, WriteHints};
+use flashyard_nvmf::target::{
+    ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish, WriteHints, restore_zones,
+};
 use flashyard_served::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
@@ -52,6 +55,8 @@ pub struct NvmeTcp {
     ports: Ports,
     /// Volume of each subsystem.
     volumes: Vec<VolumeId>,
+    /// Zoned subsystems whose drive is back, and whose zones are to be found again.
+    to_restore: Vec<usize>,
     /// By key less the number of ports.
     peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
@@ -102,6 +107,7 @@ impl NvmeTcp {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
             volumes,
+            to_restore: Vec::new(),
             peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
@@ -160,13 +166,36 @@ impl NvmeTcp {
         let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
         let mut namespaces = self.target.config().subsystems[subsystem].namespaces.clone();
         for namespace in &mut namespaces {
-            namespace.blocks = volume.limits.blocks;
-            namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
             namespace.hints = Some(hints);
-            namespace.formats = context.formats(id);
+            // Zones have their size and their blocks from the start, and are not formatted.
+            if namespace.zones.is_none() {
+                namespace.blocks = volume.limits.blocks;
+                namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
+                namespace.formats = context.formats(id);
+            }
         }
         let taken = self.target.set_namespaces(subsystem, namespaces);
         debug_assert!(taken.is_ok(), "a drive has blocks, and hints contradict nothing");
+    }
+
+    /// Finds the write pointers of a zoned drive by its map, and keeps clients out that know nothing of zones.
+    fn find_zones(&mut self, subsystem: usize, context: &mut Context<'_>) {
+        let volume = self.volumes[subsystem];
+        let holds_anything = context.used_blocks(volume) != Some(0);
+        let is_written = |block| holds_anything && context.block_state(volume, block) != BlockState::Unmapped;
+        restore_zones(&mut self.target, subsystem, is_written);
+        context.reserve(volume, self.target.strangers(subsystem));
+    }
+
+    /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end.
+    fn restore(&mut self, context: &mut Context<'_>) {
+        if self.works.any_abandoned() {
+            return;
+        }
+        for subsystem in std::mem::take(&mut self.to_restore) {
+            self.find_zones(subsystem, context);
+            self.target.set_away(subsystem, false);
+        }
     }
 
     /// Hands on what hosts want of capacity-variant drives.
@@ -258,7 +287,7 @@ impl NvmeTcp {
     fn begin_commands(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
         while let Some((command, cost)) = peer.next_command(context.budget) {
-            let volume = self.volumes[command.subsystem];
+            let volume = (self.volumes[command.subsystem], is_zoned(&self.target, command.subsystem));
             self.works.begin(place, volume, command, cost, context);
             // The engine keeps the buffers of writes: one comes back for each that went.
             peer.effects.output.give(context.buffer(0));
@@ -400,6 +429,10 @@ impl NvmeTcp {
     }
 }
 
+fn is_zoned(target: &Target, subsystem: usize) -> bool {
+    target.config().subsystems[subsystem].namespaces.iter().any(|namespace| namespace.zones.is_some())
+}
+
 impl FrontEnd for NvmeTcp {
     fn name(&self) -> String {
         let places: Vec<String> = self.addresses().map(|address| address.to_string()).collect();
@@ -409,6 +442,9 @@ impl FrontEnd for NvmeTcp {
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         for subsystem in 0..self.volumes.len() {
             self.take_shape(subsystem, context);
+            if is_zoned(&self.target, subsystem) {
+                self.find_zones(subsystem, context);
+            }
         }
         self.tell_health(context);
         self.ports.register(context)
@@ -431,6 +467,7 @@ impl FrontEnd for NvmeTcp {
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
         self.now = SimTime::ZERO + SimSpan::from_ns(context.elapsed().as_nanos() as u64);
         self.works.follow_up(context);
+        self.restore(context);
         if context.elapsed() >= self.tell_health {
             self.tell_health = context.elapsed() + HEALTH_PERIOD;
             self.tell_health(context);
@@ -460,7 +497,7 @@ impl FrontEnd for NvmeTcp {
             context.reserve(self.volumes[subsystem], self.target.strangers(subsystem));
         }
         self.abort(context);
-        !self.readable.is_empty() || self.ports.waits_at_once(context.elapsed())
+        !self.readable.is_empty() || self.works.has_to_go_on() || self.ports.waits_at_once(context.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
@@ -535,6 +572,8 @@ impl FrontEnd for NvmeTcp {
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(subsystem) = self.subsystem_of(volume) else { return };
         self.target.set_away(subsystem, true);
+        self.to_restore.retain(|&other| other != subsystem);
+        self.works.set_away(volume, true);
         // A drive without power says nothing more.
         self.wakes.extend(self.target.take_wakes());
         for session in std::mem::take(&mut self.wakes) {
@@ -547,7 +586,11 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn back(&mut self, volume: VolumeId, _desk: &mut Context<'_>) {
-        if let Some(subsystem) = self.subsystem_of(volume) {
+        let Some(subsystem) = self.subsystem_of(volume) else { return };
+        self.works.set_away(volume, false);
+        if is_zoned(&self.target, subsystem) {
+            self.to_restore.push(subsystem);
+        } else {
             self.target.set_away(subsystem, false);
         }
     }

@@ -1,5 +1,6 @@
 //! Commands under way: from NVMe to the enclosure's requests and back.
 
+use super::fences::{Fences, Span};
 use crate::front::{Answered, Context};
 use crate::media::Data;
 use crate::media::Erase;
@@ -7,13 +8,14 @@ use crate::under_way::{self, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, CopyRange, DsmRange, NvmCommand};
-use flashyard_nvmf::target::{Command, Tag};
+use flashyard_nvme::zone::SendAction;
+use flashyard_nvmf::target::{Command, Tag, ZoneShape};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;
+use std::collections::BTreeSet;
 
-/// Requests of one command are numbered below this: a Dataset Management has up to 256 ranges, and a Copy makes up to 257
-/// requests.
-const PARTS: u64 = 512;
+/// Requests of one command are numbered below this: a reset of all zones makes one for each of them, a Copy up to 257.
+const PARTS: u64 = 2 * ZoneShape::ZONES_MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -45,6 +47,8 @@ struct Work {
     kind: Kind,
     /// The work that a Copy has still to do; `None` for everything else.
     copying: Option<Box<Copying>>,
+    /// The blocks of a zoned drive that it writes or resets.
+    span: Option<Box<Span>>,
     payload: Vec<u8>,
     /// Requests made of it, and those of them that are not answered.
     asked: u32,
@@ -72,6 +76,9 @@ pub(super) struct Works {
     under_way: UnderWay<Work>,
     /// Those that were over as they began.
     over: Vec<usize>,
+    fences: Fences,
+    /// Volumes that do not answer.
+    away: BTreeSet<VolumeId>,
 }
 
 impl Works {
@@ -85,11 +92,21 @@ impl Works {
         self.under_way.take_ended_cost()
     }
 
-    /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget.
+    /// Notes whether a volume answers. Resets of zones go on without their host, unless their drive is gone.
+    pub(super) fn set_away(&mut self, volume: VolumeId, is_away: bool) {
+        if is_away {
+            self.away.insert(volume);
+        } else {
+            self.away.remove(&volume);
+        }
+    }
+
+    /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget. Writes and resets of a
+    /// zone are carried out one after the other.
     pub(super) fn begin(
         &mut self,
         place: usize,
-        volume: VolumeId,
+        (volume, is_zoned): (VolumeId, bool),
         command: Command,
         cost: usize,
         context: &mut Context<'_>,
@@ -105,10 +122,43 @@ impl Works {
             _ => Kind::Other { flush: false },
         };
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
-        let work = Work { volume, tag, kind, copying: None, payload, asked, parts, status, failed_at: None };
+        let span = if is_zoned { self.fences.span(&operation, &payload) } else { None };
+        let copying = None;
+        let work = Work { volume, tag, kind, copying, span, payload, asked, parts, status, failed_at: None };
         let number = self.under_way.begin(place, cost, work);
-        self.ask(number, operation, context);
-        self.note_asked(number);
+        if self.is_fenced(number) {
+            self.fences.hold(number, operation);
+        } else {
+            self.ask(number, operation, context);
+            self.note_asked(number);
+        }
+    }
+
+    /// Whether a command has to wait for an earlier one on the same blocks of a zone.
+    fn is_fenced(&self, number: usize) -> bool {
+        let Some(under_way::Command { work: Work { volume, span: Some(span), .. }, .. }) = self.under_way.get(number)
+        else {
+            return false;
+        };
+        let others = || self.under_way.iter().map(|(_, other)| &other.work).filter(|other| other.volume == *volume);
+        self.fences.any_reset() && others().filter_map(|other| other.span.as_deref()).any(|other| span.waits_for(other))
+    }
+
+    /// Whether commands that have waited for others may go on now.
+    pub(super) fn has_to_go_on(&self) -> bool {
+        self.fences.is_due()
+    }
+
+    /// Begins commands that have waited for others.
+    fn let_go(&mut self, context: &mut Context<'_>) {
+        for (number, operation) in self.fences.take_held() {
+            if self.is_fenced(number) {
+                self.fences.hold(number, operation);
+            } else {
+                self.ask(number, operation, context);
+                self.note_asked(number);
+            }
+        }
     }
 
     /// A command of which nothing could be asked is over.
@@ -157,7 +207,21 @@ impl Works {
                 let (first, count) = (range.lba, range.blocks);
                 self.hand_in(number, (Operation::Remap, first, count, source), Payload::None, context);
             }
-            NvmCommand::WriteUncorrectable { .. } => self.fail(number, Status::INVALID_OPCODE.do_not_retry()),
+            NvmCommand::ZoneManagementSend { action, .. } => {
+                let payload = self.work(number).map(|work| std::mem::take(&mut work.payload)).unwrap_or_default();
+                for range in DsmRange::decode_all(&payload).map(|range| range.range()) {
+                    match action {
+                        SendAction::Reset => self.range(number, Operation::Trim, range, Payload::None, context),
+                        _ => self.range(number, Operation::Write, range, Payload::Zeros, context),
+                    }
+                }
+            }
+            // The target does not hand these on.
+            NvmCommand::WriteUncorrectable { .. }
+            | NvmCommand::ZoneAppend { .. }
+            | NvmCommand::ZoneManagementReceive { .. } => {
+                self.fail(number, Status::INVALID_OPCODE.do_not_retry());
+            }
         }
     }
 
@@ -256,7 +320,8 @@ impl Works {
 
     fn end(&mut self, number: usize) -> Option<Done> {
         let under_way::Command { place, cost, work } = self.under_way.end(number)?;
-        let Work { tag, status, failed_at, copying, payload, .. } = work;
+        let Work { tag, status, failed_at, copying, span, payload, .. } = work;
+        self.fences.ended(number, span.as_deref());
         let stopped_at = copying.map(|copying| copying.at as u32);
         Some(Done { place: place?, tag, status, failed_at, stopped_at, payload, cost })
     }
@@ -271,8 +336,9 @@ impl Works {
         None
     }
 
-    /// Asks for what follows in commands of several steps.
+    /// Asks for what follows in commands of several steps, and for what has waited.
     pub(super) fn follow_up(&mut self, context: &mut Context<'_>) {
+        self.let_go(context);
         for number in self.under_way.take_to_go_on() {
             self.go_on(number, context);
             self.note_asked(number);
@@ -315,8 +381,13 @@ impl Works {
 
     /// The connection at `place` is closed: no host waits for its commands any more.
     pub(super) fn abandon(&mut self, place: usize, context: &mut Context<'_>) {
-        for number in self.under_way.abandon(place) {
+        let abandoned = self.under_way.abandon(place);
+        // Those between two steps are over.
+        self.fences.look_again();
+        for number in abandoned {
             match self.under_way.get(number) {
+                // Its zones are empty to other hosts already.
+                Some(command) if command.work.resets() && !self.away.contains(&command.work.volume) => {}
                 Some(command) if command.work.parts > 0 => give_up_parts(number, &command.work, context),
                 _ => {
                     // Over as it began.
@@ -355,6 +426,11 @@ impl Copying {
 }
 
 impl Work {
+    /// Whether it resets zones.
+    fn resets(&self) -> bool {
+        self.span.as_deref().is_some_and(Span::resets)
+    }
+
     /// A step has succeeded: whether another one follows. A Copy that the host wants back follows with its failure.
     fn goes_on(&mut self) -> bool {
         if let Some(copying) = &mut self.copying {

@@ -2,7 +2,7 @@
 
 use crate::small::{enclosure_of, while_serving};
 use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo};
-use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig};
+use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig, ZoneShape};
 use flashyard_scenario::Scenario;
 use flashyard_served::{Control, Session};
 use flashyard_units::{DriveId, VolumeId};
@@ -19,19 +19,42 @@ pub(crate) const NQN: &str = "nqn.2026-11.io.flashyard:drive-0";
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Serves the drive while `client` works, from a directory if there is one.
-#[allow(dead_code, reason = "not every test serves blocks of 4 KiB")]
+#[allow(dead_code, reason = "not every test serves blocks of 4 KiB without zones")]
 pub(crate) fn serve<R: Send>(
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
     client: impl FnOnce(SocketAddr, Handle) -> R + Send,
 ) -> (Report, R) {
-    serve_blocks(4096, scenario, directory, tempo, client)
+    serve_shaped((4096, None), scenario, directory, tempo, client)
 }
 
 /// Serves the drive as [`serve`] does, with blocks of so many bytes.
+#[allow(dead_code, reason = "not every test is of the size of blocks")]
 pub(crate) fn serve_blocks<R: Send>(
     block_bytes: u32,
+    scenario: &Scenario,
+    directory: Option<&Path>,
+    tempo: Tempo,
+    client: impl FnOnce(SocketAddr, Handle) -> R + Send,
+) -> (Report, R) {
+    serve_shaped((block_bytes, None), scenario, directory, tempo, client)
+}
+
+/// Serves the drive, with zones if they have a shape, while `client` works.
+#[allow(dead_code, reason = "not every test is of zones")]
+pub(crate) fn serve_zoned<R: Send>(
+    scenario: &Scenario,
+    directory: Option<&Path>,
+    tempo: Tempo,
+    zones: Option<ZoneShape>,
+    client: impl FnOnce(SocketAddr, Handle) -> R + Send,
+) -> (Report, R) {
+    serve_shaped((4096, zones), scenario, directory, tempo, client)
+}
+
+fn serve_shaped<R: Send>(
+    (block_bytes, zones): (u32, Option<ZoneShape>),
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -43,7 +66,10 @@ pub(crate) fn serve_blocks<R: Send>(
         Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], tempo).expect("there is a poll");
     engine.set_block_bytes(VolumeId::new(0), block_bytes).expect("there are such blocks");
     let limits = engine.volumes()[0].limits;
-    let mut subsystem = Subsystem::new(NQN, "FY0000", vec![Namespace::new(1, limits.blocks, 12)]);
+    let unit = zones.map_or(1, |zones| zones.zone_blocks);
+    let mut namespace = Namespace::new(1, limits.blocks / unit * unit, 12);
+    namespace.zones = zones;
+    let mut subsystem = Subsystem::new(NQN, "FY0000", vec![namespace]);
     subsystem.has_remap = limits.remaps;
     let config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");

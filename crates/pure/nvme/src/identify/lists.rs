@@ -86,10 +86,11 @@ pub fn controller_list(out: &mut Vec<u8>, list: impl Iterator<Item = u16>) {
     out.resize(start + IDENTIFY_BYTES, 0);
 }
 
-/// The one combination of I/O command sets: the NVM command set alone, appended to `out`.
-pub fn command_sets(out: &mut Vec<u8>) {
+/// The one combination of I/O command sets: those whose identifiers are in `sets`, appended to `out`.
+pub fn command_sets(out: &mut Vec<u8>, sets: &[u8]) {
     let start = out.len();
-    out.extend_from_slice(&1u64.to_le_bytes());
+    let vector = sets.iter().fold(0_u64, |vector, set| vector | 1 << (set & 63));
+    out.extend_from_slice(&vector.to_le_bytes());
     out.resize(start + IDENTIFY_BYTES, 0);
 }
 
@@ -125,6 +126,16 @@ mod tests {
             prop_assert_eq!(bytes.len(), IDENTIFY_BYTES);
             prop_assert!(read_list(&bytes).eq(list.into_iter().take(1024)));
         }
+    }
+
+    #[test]
+    fn a_combination_has_a_bit_for_each_command_set() {
+        let mut bytes = Vec::new();
+        command_sets(&mut bytes, &[0, 2]);
+        assert_eq!(
+            (&bytes[..16], bytes.len()),
+            (&[5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], IDENTIFY_BYTES)
+        );
     }
 
     #[test]

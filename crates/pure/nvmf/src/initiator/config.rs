@@ -27,6 +27,9 @@ pub struct InitiatorConfig {
     pub transfers_outstanding: u32,
     /// Whether the controller reports how far it has read the submission queue.
     pub has_flow_control: bool,
+    /// Whether all I/O command sets are enabled where the controller has several, so that zoned namespaces are seen too. A
+    /// host that knows nothing of write pointers leaves them out.
+    pub all_command_sets: bool,
     /// Secret of this host, if it has to prove that it knows one.
     pub secret: Option<Secret>,
     /// Secret that the controller has to prove it knows.
@@ -47,6 +50,7 @@ impl InitiatorConfig {
             digests: Digests::default(),
             transfers_outstanding: 1,
             has_flow_control: true,
+            all_command_sets: false,
             secret: None,
             controller_secret: None,
         }

@@ -70,11 +70,12 @@ impl Connection {
             }
             Setup::Authenticate => self.authentication_step(&data, effects),
             Setup::Capabilities => {
-                self.info.queue_entries_max = Capabilities::decode(result).queue_entries_max;
-                let configuration =
-                    Configuration { enable: true, sq_entry_size: 6, cq_entry_size: 4, ..Configuration::default() };
+                let capabilities = Capabilities::decode(result);
+                self.info.queue_entries_max = capabilities.queue_entries_max;
+                let all_sets = capabilities.command_sets && self.config.all_command_sets;
+                let command_set = if all_sets { Configuration::ALL_COMMAND_SETS } else { 0 };
                 let offset = Property::Configuration.offset();
-                let value = u64::from(configuration.encode());
+                let value = u64::from(Configuration::enabled(command_set).encode());
                 let set = FabricsCommand::PropertySet { is_wide: false, offset, value };
                 self.ask(Setup::Enable, set.encode(0), Data::None, effects)
             }

@@ -6,8 +6,12 @@ use flashyard_blk::VolumeLimits;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
+use flashyard_nvme::zone;
 use std::net::IpAddr;
 use thiserror::Error;
+
+/// The I/O command set of blocks.
+pub(super) const NVM_COMMAND_SET: u8 = 0;
 
 /// A whole target.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +85,42 @@ pub struct Namespace {
     pub hints: Option<WriteHints>,
     /// Sizes of blocks that its drive can be formatted to, the fastest first, as logarithms; empty: its own only.
     pub formats: &'static [u8],
+    /// Its zones, if it is a zoned namespace: only hosts that enable all I/O command sets of the controller see it then.
+    pub zones: Option<ZoneShape>,
+}
+
+/// The zones of a namespace, all alike, in blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneShape {
+    /// Distance from the beginning of a zone to that of the next one.
+    pub zone_blocks: u64,
+    /// Blocks of a zone that can be written, from its first one.
+    pub capacity_blocks: u64,
+    /// Zones that may be open at once; zero is as many as may be active.
+    pub open_max: u32,
+    /// Zones that may be open or closed at once; zero is no limit.
+    pub active_max: u32,
+}
+
+impl ZoneShape {
+    /// Most zones of a namespace: each has a record in memory.
+    pub const ZONES_MAX: u64 = 1 << 16;
+
+    /// Zones that may be open at once; zero is no limit.
+    pub const fn open_limit(&self) -> u32 {
+        if self.open_max == 0 { self.active_max } else { self.open_max }
+    }
+
+    /// Whether a namespace of `blocks` blocks can have such zones: all are whole, and their numbers fit.
+    const fn fits(&self, blocks: u64) -> bool {
+        let is_zone = self.capacity_blocks > 0 && self.capacity_blocks <= self.zone_blocks;
+        let is_limit = self.active_max == 0 || self.open_max <= self.active_max;
+        is_zone
+            && is_limit
+            && self.zone_blocks <= u32::MAX as u64
+            && blocks.is_multiple_of(self.zone_blocks)
+            && blocks / self.zone_blocks <= Self::ZONES_MAX
+    }
 }
 
 /// Sizes of writes that suit a drive, in blocks, each from one to 65,536. A translation layer maps unit by unit: what begins at
@@ -249,6 +289,17 @@ pub enum ConfigError {
         /// Identifier.
         nsid: u32,
     },
+    /// Zones that do not fit.
+    #[error(
+        "namespace {nsid} of `{nqn}`: zones have a capacity above zero and up to their size, less than 2^32 blocks, and fill \
+         the namespace, 65536 at most; no more may be open than active"
+    )]
+    Zones {
+        /// Subsystem.
+        nqn: String,
+        /// Identifier.
+        nsid: u32,
+    },
     /// A subsystem names a port that is not there.
     #[error("`{nqn}` is to be reached through port {port}, which is not there")]
     NoSuchPort {
@@ -338,6 +389,9 @@ impl Subsystem {
             if namespace.blocks == 0 || !has_sizes || namespace.ana_group == 0 {
                 return Err(ConfigError::NamespaceShape { nqn, nsid });
             }
+            if namespace.zones.is_some_and(|zones| !zones.fits(namespace.blocks)) {
+                return Err(ConfigError::Zones { nqn, nsid });
+            }
         }
         match self.ports.iter().find(|id| ports.iter().all(|port| port.id != **id)) {
             Some(port) => Err(ConfigError::NoSuchPort { nqn, port: *port }),
@@ -357,6 +411,11 @@ impl Subsystem {
         self.namespaces.get(index)
     }
 
+    /// Whether one of its namespaces is zoned.
+    pub(super) fn has_zones(&self) -> bool {
+        self.namespaces.iter().any(|namespace| namespace.zones.is_some())
+    }
+
     /// Entry of the host `nqn`, if hosts are listed; `None` where it may not connect.
     pub(super) fn admits(&self, nqn: &str) -> Option<Option<&Host>> {
         match &self.hosts {
@@ -369,8 +428,31 @@ impl Subsystem {
 impl Namespace {
     /// A namespace of `blocks` blocks of 2^`block_log2` bytes in ANA group 1, without unique identifiers.
     pub const fn new(nsid: u32, blocks: u64, block_log2: u8) -> Self {
-        let (nguid, uuid, hints, formats) = ([0; 16], [0; 16], None, &[]);
-        Self { nsid, blocks, block_log2, nguid, uuid, ana_group: 1, is_read_only: false, hints, formats }
+        Self {
+            nsid,
+            blocks,
+            block_log2,
+            nguid: [0; 16],
+            uuid: [0; 16],
+            ana_group: 1,
+            is_read_only: false,
+            hints: None,
+            formats: &[],
+            zones: None,
+        }
+    }
+
+    /// I/O command set.
+    pub(super) const fn command_set(&self) -> u8 {
+        if self.zones.is_some() { zone::COMMAND_SET } else { NVM_COMMAND_SET }
+    }
+
+    /// Blocks that can be written.
+    pub(super) const fn capacity_blocks(&self) -> u64 {
+        match self.zones {
+            Some(shape) => self.blocks / shape.zone_blocks * shape.capacity_blocks,
+            None => self.blocks,
+        }
     }
 
     /// Size of a block in bytes.
@@ -417,6 +499,17 @@ mod tests {
             config(|c| c.subsystems[0].namespaces[0].block_log2 = 8),
             Err(ConfigError::NamespaceShape { nqn: nqn.clone(), nsid: 1 })
         );
+        let zones = ZoneShape { zone_blocks: 4, capacity_blocks: 3, open_max: 2, active_max: 2 };
+        let zoned = |zones| config(|c| c.subsystems[0].namespaces[0].zones = Some(zones));
+        assert_eq!(zoned(zones), Ok(()));
+        for wrong in [
+            ZoneShape { capacity_blocks: 5, ..zones },
+            ZoneShape { capacity_blocks: 0, ..zones },
+            ZoneShape { zone_blocks: 3, ..zones },
+            ZoneShape { open_max: 3, ..zones },
+        ] {
+            assert_eq!(zoned(wrong), Err(ConfigError::Zones { nqn: nqn.clone(), nsid: 1 }), "{wrong:?}");
+        }
         assert_eq!(config(|c| c.subsystems.push(c.subsystems[0].clone())), Err(ConfigError::NameTaken(nqn)));
         let error = config(|c| c.subsystems[0].nqn = "x".into()).unwrap_err();
         assert_eq!(error.to_string(), "`x`: an NVMe qualified name begins with `nqn.`");

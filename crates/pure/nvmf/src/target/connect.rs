@@ -228,7 +228,8 @@ impl Session {
         let (Some(property), Some(controller)) = (property, self.controller(target)) else {
             return Answer::refusal(Status::INVALID_FIELD);
         };
-        let is_discovery = controller.subsystem.is_none();
+        let place = controller.subsystem;
+        let (is_discovery, configuration, status) = (place.is_none(), controller.configuration, controller.status);
         Answer::result(match property {
             Property::Capabilities => Capabilities {
                 queue_entries_max: entries,
@@ -236,13 +237,13 @@ impl Session {
                 timeout: 15,
                 // Hosts from before discovery controllers without I/O command set want to see one.
                 nvm_command_set: true,
-                command_sets: false,
+                command_sets: place.is_some_and(|place| target.config.subsystems[place].has_zones()),
                 admin_only: is_discovery,
             }
             .encode(),
             Property::Version => u64::from(VERSION_2_0),
-            Property::Configuration => u64::from(controller.configuration.encode()),
-            Property::Status => u64::from(controller.status.encode()),
+            Property::Configuration => u64::from(configuration.encode()),
+            Property::Status => u64::from(status.encode()),
             Property::SubsystemReset => return Answer::refusal(Status::INVALID_FIELD),
         })
     }

@@ -223,6 +223,11 @@ impl Controller {
         self.status.ready
     }
 
+    /// Whether the host has enabled all I/O command sets: it knows zoned namespaces then, and sees those that there are.
+    pub(super) fn sees_zones(&self) -> bool {
+        self.configuration.command_set == Configuration::ALL_COMMAND_SETS
+    }
+
     /// Notes `event`, if the host wants it and does not know it yet. Whether there is something to send.
     pub(super) fn raise(&mut self, event: AsyncEvent) -> bool {
         let bit = event.enable_bit();

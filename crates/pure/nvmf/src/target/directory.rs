@@ -7,6 +7,7 @@ use super::effects::SessionId;
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::reservation::Reservations;
+use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
@@ -75,6 +76,8 @@ pub struct Target {
     looks: Vec<usize>,
     /// By subsystem and namespace; absent ones are empty.
     pub(super) reservations: BTreeMap<(usize, u32), Reservations>,
+    /// Of namespaces that have zones.
+    pub(super) zones: AllZones,
     /// Subsystems whose reservations have changed.
     pub(super) reserved: Vec<usize>,
     /// Commands of preempted hosts that others wait for.
@@ -87,7 +90,11 @@ impl Target {
     /// Errors: the configuration contradicts itself.
     pub fn new(config: TargetConfig) -> Result<Self, ConfigError> {
         config.check()?;
+        let subsystems = config.subsystems.iter().enumerate();
+        let zones = subsystems
+            .flat_map(|(place, it)| zones_of(place, &it.namespaces, &mut AllZones::new()).collect::<Vec<_>>());
         Ok(Self {
+            zones: zones.collect(),
             figures: config.subsystems.iter().map(Figures::of).collect(),
             errors: vec![0; config.subsystems.len()],
             away: vec![false; config.subsystems.len()],
@@ -163,6 +170,10 @@ impl Target {
         let is_there = |nsid| after.iter().any(|namespace| namespace.nsid == nsid);
         let gone = |place: usize, nsid| place == subsystem && !is_there(nsid);
         self.reservations.retain(|&(place, nsid), _| !gone(place, nsid));
+        let mut zones = self.zones.split_off(&(subsystem, 0));
+        let mut later = zones.split_off(&(subsystem + 1, 0));
+        self.zones.extend(zones_of(subsystem, after, &mut zones));
+        self.zones.append(&mut later);
         self.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
         Ok(())
     }

@@ -43,6 +43,10 @@ pub struct Command {
     /// [`flashyard_nvme::nvm::DsmRange`], those of Copy [`flashyard_nvme::nvm::CopyRange`]: within the limits of the
     /// namespace, as is the range that they go to. They are copied one after the other, each read whole before it is
     /// written; where one fails, [`super::Session::stops_at_range`] names it.
+    ///
+    /// Of zoned namespaces a Zone Append comes as a Write, and of Zone Management Send two actions come, with
+    /// [`flashyard_nvme::nvm::DsmRange`]: Reset with blocks to deallocate, after what was asked for before of these blocks and
+    /// before what is asked for later; Finish with blocks to be written with zeros.
     pub payload: Vec<u8>,
 }
 

@@ -1,6 +1,7 @@
 //! Answers to Set Features and Get Features.
 
 use super::answer::Answer;
+use super::config::Subsystem;
 use super::controller::{Controller, Features};
 use super::directory::{Demand, Target, Wish};
 use super::reserve;
@@ -70,6 +71,9 @@ impl Session {
                 Some(behavior) => features.host_behavior = *behavior,
                 None => return Answer::refusal(Status::INVALID_FIELD),
             },
+            // The one combination of I/O command sets.
+            id::COMMAND_SET_PROFILE if value & 0x1FF == 0 => {}
+            id::COMMAND_SET_PROFILE => return Answer::refusal(Status::COMMAND_SET_COMBINATION_REJECTED),
             // Interrupts do not exist over fabrics, and the host identifier comes with Connect.
             id::HOST_ID => return Answer::refusal(Status::COMMAND_SEQUENCE),
             _ => return Answer::refusal(Status::FEATURE_NOT_CHANGEABLE),
@@ -77,11 +81,17 @@ impl Session {
         Answer::SUCCESS
     }
 
-    /// Whether the controller has the feature: that of the write cache goes with the cache.
+    /// Whether the controller has the feature: that of the write cache goes with the cache, and a choice of I/O command sets
+    /// with zones.
     fn has_feature(&self, target: &mut Target, feature: u8) -> bool {
         let place = self.controller(target).and_then(|controller| controller.subsystem);
-        let has_cache = place.is_some_and(|place| target.config.subsystems[place].has_write_cache);
-        is_known(feature, place.is_none()) && (feature != id::WRITE_CACHE || has_cache)
+        let subsystem = place.map(|place| &target.config.subsystems[place]);
+        let has_what_it_is_of = match feature {
+            id::WRITE_CACHE => subsystem.is_some_and(|subsystem| subsystem.has_write_cache),
+            id::COMMAND_SET_PROFILE => subsystem.is_some_and(Subsystem::has_zones),
+            _ => true,
+        };
+        is_known(feature, place.is_none()) && has_what_it_is_of
     }
 
     /// Hands a feature of capacity-variant drives on; the answer comes when the drive has done it.
@@ -174,6 +184,7 @@ fn is_known(feature: u8, is_discovery: bool) -> bool {
         | id::WRITE_ATOMICITY
         | id::TIMESTAMP
         | id::HOST_BEHAVIOR
+        | id::COMMAND_SET_PROFILE
         | id::RESERVATION_MASK
         | id::RESERVATION_PERSISTENCE => !is_discovery,
         _ => false,

@@ -2,7 +2,7 @@
 
 use super::abort::ABORTS_MAX;
 use super::answer::Answer;
-use super::config::{COPY_RANGES_MAX, Limits, Namespace, Subsystem};
+use super::config::{COPY_RANGES_MAX, Limits, NVM_COMMAND_SET, Namespace, Subsystem, ZoneShape};
 use super::directory::Target;
 use super::session::Session;
 use crate::NAMESPACES_MAX;
@@ -14,11 +14,9 @@ use flashyard_nvme::identify::{
 use flashyard_nvme::property::VERSION_2_0;
 use flashyard_nvme::reservation;
 use flashyard_nvme::text::{DISCOVERY_NQN, padded, zero_terminated};
+use flashyard_nvme::zone::{self, IdentifyNamespaceZoned};
 use flashyard_nvme::{Cqe, IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
 use zerocopy::{FromZeros, IntoBytes};
-
-/// The I/O command set of blocks.
-const NVM_COMMAND_SET: u8 = 0;
 
 /// Blocks of this size or smaller are written atomically, whole commands are not.
 const ATOMIC_BLOCKS_LESS_ONE: u16 = 0;
@@ -27,13 +25,20 @@ impl Session {
     /// Answers Identify: 4096 bytes in `reply`.
     pub(super) fn identify(&self, target: &mut Target, identify: &Identify, reply: &mut Vec<u8>) -> Answer {
         let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
-        let (id, place) = (controller.id, controller.subsystem);
+        let (id, place, sees_zones) = (controller.id, controller.subsystem, controller.sees_zones());
         let whole = target;
         let target = &*whole;
         let subsystem = place.and_then(|place| target.config.subsystems.get(place));
         let namespaces = subsystem.map_or(&[][..], |subsystem| &subsystem.namespaces);
-        let is_blocks = identify.command_set == NVM_COMMAND_SET;
-        let later = namespaces.iter().map(|namespace| namespace.nsid).filter(|nsid| *nsid > identify.nsid);
+        let is_visible = |namespace: &&Namespace| sees_zones || namespace.zones.is_none();
+        let has_zones = namespaces.iter().any(|namespace| namespace.zones.is_some());
+        let set = identify.command_set;
+        let is_blocks = set == NVM_COMMAND_SET;
+        // Those of a controller that has no zoned namespace are refused.
+        let is_known_set = is_blocks || has_zones && set == zone::COMMAND_SET;
+        let visible = namespaces.iter().filter(is_visible).filter(|namespace| namespace.nsid > identify.nsid);
+        let later = visible.clone().map(|namespace| namespace.nsid);
+        let of_set = visible.filter(|namespace| namespace.command_set() == set).map(|namespace| namespace.nsid);
         match identify.cns {
             cns::CONTROLLER => {
                 reply.extend_from_slice(self.controller_structure(target, id, place).as_bytes());
@@ -42,13 +47,15 @@ impl Session {
                 return Answer::refusal(Status::INVALID_NAMESPACE);
             }
             cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED => namespace_list(reply, later),
-            cns::NAMESPACES_ACTIVE_OF_COMMAND_SET if is_blocks => namespace_list(reply, later),
+            cns::NAMESPACES_ACTIVE_OF_COMMAND_SET if is_known_set => namespace_list(reply, of_set),
             cns::CONTROLLER_OF_COMMAND_SET if is_blocks => {
                 let limits = command_set_limits(target, subsystem);
                 reply.extend_from_slice(limits.as_bytes());
             }
+            // A Zone Append takes as much data as any other command.
+            cns::CONTROLLER_OF_COMMAND_SET if is_known_set => zone::identify_controller(reply, 0),
             cns::NAMESPACE_OF_COMMAND_SET | cns::NAMESPACES_ACTIVE_OF_COMMAND_SET | cns::CONTROLLER_OF_COMMAND_SET
-                if !is_blocks =>
+                if !is_known_set =>
             {
                 return Answer::refusal(Status::INVALID_FIELD);
             }
@@ -57,13 +64,14 @@ impl Session {
                 let same = controllers.filter(|controller| controller.subsystem == place);
                 controller_list(reply, same.map(|c| c.id).filter(|id| *id >= identify.controller_id));
             }
-            cns::COMMAND_SETS => command_sets(reply),
+            cns::COMMAND_SETS if has_zones => command_sets(reply, &[NVM_COMMAND_SET, zone::COMMAND_SET]),
+            cns::COMMAND_SETS => command_sets(reply, &[NVM_COMMAND_SET]),
             cns::NAMESPACE
             | cns::NAMESPACE_DESCRIPTORS
             | cns::NAMESPACE_OF_COMMAND_SET
             | cns::NAMESPACE_INDEPENDENT
             | cns::NAMESPACE_ALLOCATED => {
-                let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid));
+                let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid)).filter(is_visible);
                 let figures = place.map(|place| target.figures[place]).unwrap_or_default();
                 let used = figures.used_blocks.filter(|_| namespaces.len() == 1);
                 let limits = &target.config.limits;
@@ -233,9 +241,17 @@ fn identify_namespace(
             let list = [
                 (namespace.nguid != [0; 16]).then_some(Descriptor::Nguid(namespace.nguid)),
                 (namespace.uuid != [0; 16]).then_some(Descriptor::Uuid(namespace.uuid)),
-                Some(Descriptor::CommandSet(NVM_COMMAND_SET)),
+                Some(Descriptor::CommandSet(namespace.command_set())),
             ];
             descriptors(reply, &list.into_iter().flatten().collect::<Vec<_>>());
+        }
+        (cns::NAMESPACE_OF_COMMAND_SET, Some(Namespace { zones: Some(shape), .. }))
+            if identify.command_set == zone::COMMAND_SET =>
+        {
+            reply.extend_from_slice(zoned_structure(shape).as_bytes());
+        }
+        (cns::NAMESPACE_OF_COMMAND_SET, Some(_)) if identify.command_set == zone::COMMAND_SET => {
+            return Answer::refusal(Status::INVALID_FIELD);
         }
         (cns::NAMESPACE_DESCRIPTORS, None) => return Answer::refusal(Status::INVALID_NAMESPACE),
         // Without protection information the structure of the command set is empty, and so is one of no namespace.
@@ -253,8 +269,9 @@ fn namespace_structure(
     let mut it = IdentifyNamespace::zeroed();
     it.format_progress = format_progress;
     it.size_blocks.set(namespace.blocks);
-    it.capacity_blocks.set(namespace.blocks);
-    it.used_blocks.set(used.map_or(namespace.blocks, |used| used.min(namespace.blocks)));
+    let capacity = namespace.capacity_blocks();
+    it.capacity_blocks.set(capacity);
+    it.used_blocks.set(used.map_or(capacity, |used| used.min(capacity)));
     if used.is_some() {
         it.features |= IdentifyNamespace::THIN;
     }
@@ -262,8 +279,8 @@ fn namespace_structure(
     it.format = namespace.format();
     it.sharing = 1;
     it.reservations = reservation::CAPABILITIES;
-    // Deallocated blocks read as zeros, and Write Zeroes may deallocate.
-    it.deallocation = 1 | 1 << 3;
+    // Deallocated blocks read as zeros, and Write Zeroes may deallocate; of a zone it writes.
+    it.deallocation = 1 | u8::from(namespace.zones.is_none()) << 3;
     let copy = limits.copy(namespace.block_log2);
     it.copy_range_max.set(copy.range_blocks);
     it.copy_max.set(copy.blocks);
@@ -302,4 +319,15 @@ fn fill_formats(it: &mut IdentifyNamespace, namespace: &Namespace) {
         let performance = if data_log2 < sizes[0] { LbaFormat::GOOD } else { LbaFormat::BEST };
         *format = LbaFormat { data_log2, performance, ..LbaFormat::default() };
     }
+}
+
+/// Zones as the Zoned Namespace Command Set describes them. Reads may cross zones.
+fn zoned_structure(shape: &ZoneShape) -> Box<IdentifyNamespaceZoned> {
+    let mut it = IdentifyNamespaceZoned::zeroed();
+    it.optional.set(IdentifyNamespaceZoned::READS_ACROSS);
+    let less_one = |limit: u32| if limit == 0 { zone::NO_LIMIT } else { limit - 1 };
+    it.active_max.set(less_one(shape.active_max));
+    it.open_max.set(less_one(shape.open_limit()));
+    it.formats[0].zone_blocks.set(shape.zone_blocks);
+    it
 }

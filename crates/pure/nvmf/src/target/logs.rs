@@ -1,7 +1,7 @@
 //! Answers to Get Log Page.
 
 use super::answer::Answer;
-use super::config::{Hosts, Port};
+use super::config::{Hosts, Port, Subsystem};
 use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
 use super::session::Session;
@@ -13,6 +13,7 @@ use flashyard_nvme::log::{
 };
 use flashyard_nvme::nvm;
 use flashyard_nvme::text::{DISCOVERY_NQN, padded};
+use flashyard_nvme::zone;
 use flashyard_nvme::{NSID_ALL, Status};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -74,6 +75,13 @@ const EFFECTS: [Effect; 20] = [
     io(nvm::opcode::REMAP, true),
 ];
 
+/// Commands of zoned namespaces beside those.
+const ZONE_EFFECTS: [Effect; 3] = [
+    io(nvm::opcode::ZONE_MANAGEMENT_SEND, true),
+    io(nvm::opcode::ZONE_MANAGEMENT_RECEIVE, false),
+    io(nvm::opcode::ZONE_APPEND, true),
+];
+
 impl Session {
     /// Answers Get Log Page: the bytes that were asked for, as far as the page has them, in `reply`.
     pub(super) fn log_page(&self, target: &mut Target, get: &GetLogPage, room: u32, reply: &mut Vec<u8>) -> Answer {
@@ -114,10 +122,11 @@ impl Session {
             }
             (page::RESERVATION, _) => reply.extend_from_slice(controller.notices.page().as_bytes()),
             (page::EFFECTS, place) => {
-                let has_remap = place.is_some_and(|place| target.config.subsystems[place].takes_remaps());
-                let everywhere = if has_remap { &EFFECTS } else { &EFFECTS[..EFFECTS.len() - 1] };
-                let erasing = if is_erasable { &ERASING[..] } else { &[] };
-                effects(reply, &[everywhere, erasing].concat());
+                let subsystem = place.map(|place| &target.config.subsystems[place]);
+                match effects_of(subsystem, get.command_set) {
+                    Some(known) => effects(reply, &known),
+                    None => return Answer::refusal(Status::INVALID_FIELD),
+                }
             }
             (page::SMART, Some(place)) => {
                 let mut smart = target.figures[place].smart;
@@ -211,4 +220,17 @@ impl Session {
             _ => Some(port.address),
         }
     }
+}
+
+/// Commands that there are in an I/O command set of a subsystem; `None` where it does not have the set.
+fn effects_of(subsystem: Option<&Subsystem>, command_set: u8) -> Option<Vec<Effect>> {
+    let is_zoned = command_set == zone::COMMAND_SET;
+    if is_zoned && !subsystem.is_some_and(Subsystem::has_zones) {
+        return None;
+    }
+    let has_remap = !is_zoned && subsystem.is_some_and(|subsystem| subsystem.has_remap);
+    let common = if has_remap { &EFFECTS[..] } else { &EFFECTS[..EFFECTS.len() - 1] };
+    let zoned = if is_zoned { &ZONE_EFFECTS[..] } else { &[] };
+    let erasing = if subsystem.is_some_and(Subsystem::is_erasable) { &ERASING[..] } else { &[] };
+    Some([common, zoned, erasing].concat())
 }

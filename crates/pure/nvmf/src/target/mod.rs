@@ -23,11 +23,16 @@ mod reserve;
 mod session;
 mod slots;
 mod transfer;
+mod zoned;
+mod zones;
 
-pub use config::{ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig, WriteHints};
+pub use config::{
+    ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig, WriteHints, ZoneShape,
+};
 pub use directory::{Demand, Target, Wish};
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
 pub use reservation::Strangers;
 pub use session::Session;
 pub use slots::Tag;
+pub use zoned::{give_up_zone, restore_zones};

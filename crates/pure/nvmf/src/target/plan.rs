@@ -10,6 +10,7 @@ use flashyard_nvme::log::AnaState;
 use flashyard_nvme::nvm::{CopyRange, Direction, DsmRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::ADMIN_CAPSULE_DATA_BYTES;
+use flashyard_nvme::zone::SendAction;
 use flashyard_nvme::{Sqe, Status};
 
 /// Flags of an entry: fused operation, and how data is described.
@@ -66,7 +67,7 @@ impl Session {
             // Source: NVM Express Base, Volatile Write Cache feature: written data is on the medium at completion then.
             operation.force_unit_access();
         }
-        let (subsystem, port) = (controller.subsystem, controller.port);
+        let (subsystem, port, sees_zones) = (controller.subsystem, controller.port, controller.sees_zones());
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
         if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].takes_remaps() {
             return Err(Status::INVALID_OPCODE.do_not_retry());
@@ -75,7 +76,11 @@ impl Session {
             return Err(status);
         }
         let found = target.config.subsystems[subsystem].namespace(sqe.nsid.get());
+        let found = found.filter(|namespace| sees_zones || namespace.zones.is_none());
         let namespace = found.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+        if !is_of_command_set(&operation, namespace.zones.is_some()) {
+            return Err(Status::INVALID_OPCODE.do_not_retry());
+        }
         match target.ana(subsystem, port, namespace.ana_group).0 {
             AnaState::Optimized | AnaState::NonOptimized => {}
             AnaState::Inaccessible => return Err(Status::ANA_INACCESSIBLE),
@@ -87,6 +92,9 @@ impl Session {
         }
         if namespace.is_read_only && operation.is_write() {
             return Err(Status::NAMESPACE_WRITE_PROTECTED.do_not_retry());
+        }
+        if let NvmCommand::ZoneManagementSend { action: SendAction::Other(_), .. } = operation {
+            return Err(Status::INVALID_FIELD.do_not_retry());
         }
         if let NvmCommand::Copy { ranges, format, protection, .. } = operation {
             if (format, protection) != (0, 0) {
@@ -110,6 +118,17 @@ impl Session {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
         Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl })
+    }
+}
+
+/// Whether a namespace with zones or without has such a command. A remap would write anywhere.
+fn is_of_command_set(operation: &NvmCommand, has_zones: bool) -> bool {
+    match operation {
+        NvmCommand::ZoneAppend { .. }
+        | NvmCommand::ZoneManagementSend { .. }
+        | NvmCommand::ZoneManagementReceive { .. } => has_zones,
+        NvmCommand::Remap { .. } => !has_zones,
+        _ => true,
     }
 }
 

@@ -24,11 +24,13 @@ type ControllerKey = (usize, u64);
 
 impl Target {
     /// Requests to `subsystem` (its place in the configuration) that clients may make who are not registered with its
-    /// namespaces: those of other protocols, which know no hosts.
+    /// namespaces: those of other protocols, which know no hosts. Zoned namespaces they may only read.
     pub fn strangers(&self, subsystem: usize) -> Strangers {
         let all = self.reservations.range((subsystem, 0)..=(subsystem, u32::MAX));
         let strictest = |one: Strangers, other: Strangers| one.max(other);
-        all.map(|(_, reservations)| reservations.strangers()).fold(Strangers::All, strictest)
+        let has_zones = self.config.subsystems[subsystem].has_zones();
+        let least = if has_zones { Strangers::Reads } else { Strangers::All };
+        all.map(|(_, reservations)| reservations.strangers()).fold(least, strictest)
     }
 
     /// Places of the subsystems whose reservations have changed since the last call.

@@ -6,8 +6,9 @@ use super::dialogue::Dialogue;
 use super::directory::Target;
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::slots::{Slot, Slots, Tag, Work};
+use super::zoned::{Admitted, admit};
 use flashyard_nvme::log::ErrorEntry;
-use flashyard_nvme::nvm::Direction;
+use flashyard_nvme::nvm::{Direction, NvmCommand};
 use flashyard_nvme::reservation::ReservationCommand;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
@@ -240,7 +241,8 @@ impl Session {
         } else {
             effects.output.give(payload);
         }
-        let result = if status.is_success() { 0 } else { slot.result };
+        let has_result = status.is_success() == matches!(operation, NvmCommand::ZoneAppend { .. });
+        let result = if has_result { slot.result } else { 0 };
         self.respond(slot.command_id, Answer { status, result }, effects);
     }
 
@@ -421,26 +423,14 @@ impl Session {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
             let (data_bytes, nsid) = (slot.expected, slot.nsid);
-            let subsystem = self.controller(target).and_then(|controller| controller.subsystem);
-            let erasing = subsystem.and_then(|subsystem| target.figures[subsystem].erasure.refusal());
-            let checked = target.config.check_ranges((subsystem, nsid), &operation, &mut payload);
-            let checked = match (checked, erasing) {
-                // Its data may have come while another host has begun to format the namespace.
-                (Ok(_), Some(status)) => Err(status),
-                // It may have waited for its data while another host has taken a reservation.
-                (Ok(_), None)
-                    if target.is_reserved(self.queue.controller, nsid, operation.is_read_to_reservations()) =>
-                {
-                    Err(Status::RESERVATION_CONFLICT.do_not_retry())
-                }
-                (checked, _) => checked,
-            };
-            match checked {
-                Ok(held_bytes) => {
-                    let subsystem = subsystem.unwrap_or(0);
+            let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
+            match admit(target, self.queue.controller, nsid, operation, &mut payload) {
+                Ok(Admitted::Backend { operation, held_bytes, result }) => {
+                    self.slots.get_mut(tag).into_iter().for_each(|slot| slot.result = result);
                     let command = Command { tag, subsystem, nsid, operation, data_bytes, held_bytes, payload };
                     effects.commands.push(command);
                 }
+                Ok(Admitted::Done) => self.complete(target, tag, Status::SUCCESS, payload, effects),
                 Err(status) => {
                     effects.output.give(payload);
                     self.refuse(tag, status, effects);

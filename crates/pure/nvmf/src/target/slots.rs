@@ -65,7 +65,7 @@ pub(super) struct Slot {
     pub(super) is_fenced: bool,
     /// The block at which the backend failed, where it is not the first.
     pub(super) failed_at: Option<u64>,
-    /// Result of its completion, should it fail.
+    /// Result of its completion: of a Zone Append where it succeeds, of anything else should it fail.
     pub(super) result: u64,
 }
 

@@ -175,6 +175,12 @@ impl World {
 
     /// Runs one command on a connection: status and data.
     pub(crate) fn run_on(&mut self, link: usize, sqe: Sqe, data: Data) -> (Status, Vec<u8>) {
+        let (status, _, data) = self.completion_on(link, sqe, data);
+        (status, data)
+    }
+
+    /// Runs one command on a connection: status, result and data.
+    pub(crate) fn completion_on(&mut self, link: usize, sqe: Sqe, data: Data) -> (Status, u64, Vec<u8>) {
         let place = link;
         let link = &mut self.links[place];
         link.host.submit_entry(77, sqe, data, &mut link.host_effects).expect("the queue has room");
@@ -182,7 +188,7 @@ impl World {
         let link = &mut self.links[place];
         let done = link.host_effects.completions.pop().expect("the command must finish");
         assert_eq!(done.token, 77);
-        (done.status, done.data)
+        (done.status, done.result, done.data)
     }
 
     /// Runs one admin command on the first connection: status, result and data.
@@ -268,7 +274,7 @@ pub(crate) fn serve(disk: &mut [u8], mut command: Command) -> (target::Tag, Stat
             }
             Status::SUCCESS
         }
-        NvmCommand::DatasetManagement { deallocate: true, .. } => {
+        NvmCommand::DatasetManagement { deallocate: true, .. } | NvmCommand::ZoneManagementSend { .. } => {
             for range in DsmRange::decode_all(&command.payload) {
                 disk[bytes(range.range())].fill(0);
             }
