@@ -135,6 +135,9 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     }
 }
 
+/// Bytes of a block of a zoned drive.
+const ZONED_BLOCK: u32 = 4096;
+
 /// Properties of the volumes that are served, as the scenario has them.
 ///
 /// Errors: zones that cannot be, or that no front end shows; load that knows nothing of zones.
@@ -151,6 +154,16 @@ fn traits_of(options: &ServeOptions, resolved: &Resolved, volumes: &[VolumeInfo]
         }
         if options.listen.is_empty() {
             bail!("{because}, and only NVMe/TCP shows zones; give --listen, or leave serve.zones out");
+        }
+        let is_small =
+            |volume: &&VolumeInfo| traits.zones.contains_key(&volume.id) && volume.block_bytes != ZONED_BLOCK;
+        if let Some(small) = volumes.iter().find(is_small) {
+            bail!(
+                "drive {} is zoned (serve.zones) and has blocks of {} bytes; zones have blocks of 4 KiB: leave serve.block \
+                 out, format the drive to 4 KiB, or leave it out of serve.zones.drives",
+                small.id,
+                small.block_bytes
+            );
         }
     }
     Ok(traits)
