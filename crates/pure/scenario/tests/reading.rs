@@ -92,9 +92,9 @@ fn zones_that_cannot_be_are_told_with_the_place_of_their_key() {
     let setting = "serve.zones.size=32 MiB".to_owned();
     let text = format!("{DEMO}\n[serve.zones]\ncapacity = \"33 MiB\"\n");
     let resolved = resolve(&text, "demo.toml", &[setting], &NoFiles).expect("its keys are known");
-    let error = resolved.scenario.serve.zones.of(&[(0, 1 << 20)]).expect_err("more than a zone");
+    let refused = resolved.scenario.serve.zones.of(&[(0, 1 << 20)]).expect_err("more than a zone");
     let line = text.lines().position(|line| line.starts_with("capacity = \"33")).expect("it is there") + 1;
-    let message = resolved.locate(error, &[]).to_string();
+    let message = resolved.locate(refused, &[]).to_string();
     assert!(message.starts_with(&format!("demo.toml, line {line}: serve.zones.capacity")), "{message}");
     assert_eq!(
         error(DEMO, &["serve.zones.open_max=70000"]),
