@@ -199,6 +199,8 @@ mod tests {
         let modulo = trained(&touched, 1, PlaceBy::Modulo);
         assert_eq!(shared(&modulo, &blocks), blocks.len());
         assert_eq!(modulo.surplus(), 1.0);
+        // Four records of one segment.
+        assert_eq!((modulo.mean_record_bytes(), modulo.metadata_bytes()), (10.0, 40));
     }
 
     #[test]

@@ -22,9 +22,9 @@ fn found(records: &Records, run: GinkgoRun) -> Option<&GinkgoRecord> {
 /// A bar for each program and tier, in panels by what passes to the tiers.
 fn bars(records: &Records, value: impl Fn(&GinkgoRecord, &TierRecord) -> f64) -> Vec<Bar> {
     let mut bars = Vec::new();
-    for (panel, with) in [("all accesses", false), ("behind caches", true)] {
+    for (panel, with) in [("behind caches", true), ("all accesses", false)] {
         for program in PROGRAMS {
-            let run = if with { of(program).filtered() } else { of(program) };
+            let run = if with { of(program) } else { of(program).unfiltered() };
             let Some(record) = found(records, run) else { continue };
             bars.extend(record.tiers.iter().map(|tier| Bar {
                 panel: panel.to_owned(),

@@ -20,6 +20,9 @@ const OF_16_KIB: usize = 2;
 /// DRAM of the article's BTree by bytes of a line, with four bytes of metadata, in MB. \[D\] sheet §4: 8 GB / 64 B x 4 B
 const UNISON_METADATA_MB: f64 = (8_u64 * 1024 / 64 * 4) as f64;
 
+/// Huge pages of the article's BTree by those of its PR. \[D\] sheet §4: 32 GB and 16 GB
+const BTREE_PAGES_BY_PR: f64 = 2.0;
+
 fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
     sum / count
@@ -134,32 +137,35 @@ fn of_latency() -> Vec<GinkgoNumber> {
     vec![
         compared("latency-alloy", both(plain), alloy, faster),
         compared("latency-alloy-literal", both(plain), alloy, faster_literally),
-        compared("latency-alloy-filtered", both(GinkgoRun::filtered), alloy, faster),
+        compared("latency-alloy-unfiltered", both(GinkgoRun::unfiltered), alloy, faster),
         compared("latency-alloy-rank", both(plain), (GinkgoRank, Alloy), faster),
         compared("latency-unison", both(plain), unison, faster),
         compared("latency-unison-literal", both(plain), unison, faster_literally),
-        compared("latency-unison-filtered", both(GinkgoRun::filtered), unison, faster),
+        compared("latency-unison-unfiltered", both(GinkgoRun::unfiltered), unison, faster),
         compared("latency-unison-whole", both(GinkgoRun::whole), unison, faster),
         compared("index-alloy", both(plain), alloy, faster_with_index),
         compared("index-unison", both(plain), unison, faster_with_index),
         compared("index-cost", both(plain), alloy, cost),
         compared("index-cost-literal", both(plain), alloy, |_, other| 100.0 * INDEX_NS / other.literal_ns),
+        compared("index-cost-unfiltered", both(GinkgoRun::unfiltered), alloy, cost),
         of_one("pr-latency", of(PR), (Unison, Ginkgo), slower),
-        of_one("pr-latency-filtered", of(PR).filtered(), (Unison, Ginkgo), slower),
+        of_one("pr-latency-unfiltered", of(PR).unfiltered(), (Unison, Ginkgo), slower),
     ]
 }
 
 fn of_misses() -> Vec<GinkgoNumber> {
     let (alloy, unison) = ((Ginkgo, Alloy), (Ginkgo, Unison));
+    let by = |one: &TierRecord, other: &TierRecord| one.miss_percent() / other.miss_percent();
     vec![
         compared("miss-alloy", both(plain), alloy, fewer_misses),
         compared("miss-alloy-points", both(plain), alloy, points_fewer),
-        compared("miss-alloy-filtered", both(GinkgoRun::filtered), alloy, fewer_misses),
+        compared("miss-alloy-unfiltered", both(GinkgoRun::unfiltered), alloy, fewer_misses),
         compared("miss-alloy-rank", both(plain), (GinkgoRank, Alloy), fewer_misses),
-        of_one("miss-btree", of(BTREE), unison, |one, other| one.miss_percent() / other.miss_percent()),
+        of_one("miss-btree", of(BTREE), unison, by),
+        of_one("miss-btree-unfiltered", of(BTREE).unfiltered(), unison, by),
         of_one("miss-pr", of(PR), unison, more_misses),
         of_one("miss-pr-points", of(PR), unison, |one, other| -points_fewer(one, other)),
-        of_one("miss-pr-filtered", of(PR).filtered(), unison, more_misses),
+        of_one("miss-pr-unfiltered", of(PR).unfiltered(), unison, more_misses),
         compared("segments", both(plain), (Ginkgo, GinkgoMany), more_misses),
     ]
 }
@@ -169,12 +175,13 @@ fn of_double_reads() -> Vec<GinkgoNumber> {
     vec![
         double("double-unison-btree", [btree], Unison, OF_64_KIB),
         double("double-unison-btree-whole", [btree.whole()], Unison, OF_64_KIB),
-        double("double-unison-btree-filtered", [btree.filtered()], Unison, OF_64_KIB),
+        double("double-unison-btree-unfiltered", [btree.unfiltered()], Unison, OF_64_KIB),
         double("double-unison-pr", [pr], Unison, OF_64_KIB),
         double("double-unison-pr-whole", [pr.whole()], Unison, OF_64_KIB),
-        double("double-unison-pr-filtered", [pr.filtered()], Unison, OF_64_KIB),
+        double("double-unison-pr-unfiltered", [pr.unfiltered()], Unison, OF_64_KIB),
         double("double-ginkgo", both(plain), Ginkgo, OF_64_KIB),
         double("double-ginkgo-whole", both(GinkgoRun::whole), Ginkgo, OF_64_KIB),
+        double("double-ginkgo-unfiltered", both(GinkgoRun::unfiltered), Ginkgo, OF_64_KIB),
         double("double-unison-btree-16", [btree], Unison, OF_16_KIB),
         double("double-unison-pr-16", [pr], Unison, OF_16_KIB),
         Number::of("double-unison-rise", both(plain), |records: &[&GinkgoRecord]| {
@@ -190,15 +197,17 @@ fn of_double_reads() -> Vec<GinkgoNumber> {
 }
 
 fn of_metadata() -> Vec<GinkgoNumber> {
-    let by_page = |id, program| {
-        Number::of(id, [of(program)], |records: &[&GinkgoRecord]| {
-            records[0].tier(Ginkgo).metadata_bytes as f64 / records[0].pages[0] as f64
+    let by_page = |id, program, times: f64| {
+        Number::of(id, [of(program)], move |records: &[&GinkgoRecord]| {
+            times * records[0].tier(Ginkgo).metadata_bytes as f64 / records[0].pages[0] as f64
         })
     };
     vec![
         Number::closed("metadata-unison", UNISON_METADATA_MB),
-        by_page("metadata-btree", BTREE),
-        by_page("metadata-pr", PR),
+        by_page("metadata-btree", BTREE, 1.0),
+        by_page("metadata-btree-swapped", PR, 1.0 / BTREE_PAGES_BY_PR),
+        by_page("metadata-pr", PR, 1.0),
+        by_page("metadata-pr-swapped", BTREE, BTREE_PAGES_BY_PR),
         learned("metadata-page", both(plain), |learned| learned.1, |values| mean(values)),
         Number::of("metadata-ratio", both(plain), |records: &[&GinkgoRecord]| {
             let ratio = |record: &&GinkgoRecord| {
@@ -213,15 +222,16 @@ fn of_metadata() -> Vec<GinkgoNumber> {
 }
 
 fn of_motivation() -> Vec<GinkgoNumber> {
-    let all = || PROGRAMS.map(of).to_vec();
+    let all = |with: fn(GinkgoRun) -> GinkgoRun| PROGRAMS.map(|program| with(of(program))).to_vec();
     let regular = [BTREE, PR, "bfs"].map(of);
     vec![
         of_pages("bloat-2mb", |record| record.bloat[1], false),
         of_pages("bloat-2mb-most", |record| record.bloat[1], true),
         of_pages("bloat-4kb", |record| record.bloat[0], false),
         of_pages("waste", |record| record.waste_percent, false),
-        compared("ideal", all(), (Ideal, Alloy), fewer_misses),
-        compared("ideal-points", all(), (Ideal, Alloy), points_fewer),
+        compared("ideal", all(plain), (Ideal, Alloy), fewer_misses),
+        compared("ideal-points", all(plain), (Ideal, Alloy), points_fewer),
+        compared("ideal-unfiltered", all(GinkgoRun::unfiltered), (Ideal, Alloy), fewer_misses),
         Number::of("ideal-conflicts", regular, |records: &[&GinkgoRecord]| {
             let left = |record: &&GinkgoRecord| {
                 100.0 * record.tier(Ideal).conflicts as f64 / record.tier(Alloy).conflicts.max(1) as f64

@@ -26,15 +26,15 @@ pub(crate) struct GinkgoRun {
     pub(super) whole: bool,
 }
 
-/// A program by the scenario's words.
+/// A program by the scenario's words, behind caches of the processor.
 pub(super) const fn of(program: &'static str) -> GinkgoRun {
-    GinkgoRun { program, filtered: false, random: false, whole: false }
+    GinkgoRun { program, filtered: true, random: false, whole: false }
 }
 
 impl GinkgoRun {
-    /// Behind caches of the processor.
-    pub(super) const fn filtered(self) -> Self {
-        Self { filtered: true, ..self }
+    /// With all accesses of the program.
+    pub(super) const fn unfiltered(self) -> Self {
+        Self { filtered: false, ..self }
     }
 
     /// With huge pages in random order.
@@ -118,7 +118,7 @@ impl NamedRun for GinkgoRun {
     fn name(&self) -> String {
         let mut name = self.program.to_owned();
         for (is_so, word) in
-            [(self.filtered, ", filtered"), (self.random, ", random pages"), (self.whole, ", SRAM not scaled")]
+            [(!self.filtered, ", all accesses"), (self.random, ", random pages"), (self.whole, ", SRAM not scaled")]
         {
             if is_so {
                 name += word;
