@@ -165,9 +165,11 @@ class Fit:
         return parameters
 
     @property
-    def settings(self) -> dict[str, str]:
-        """Keys of drive and host for ``run(..., set=fit.settings)``; those that the figures leave open keep their defaults."""
-        return dict(self._settings)
+    def settings(self) -> dict[str, Any]:
+        """The drive, as a section of its own, and keys of the host for ``run(..., set=fit.settings)``; what the figures leave open
+        keeps its default."""
+        drive = {key.removeprefix("drive."): _typed(value) for key, value in self._settings if key.startswith("drive.")}
+        return {"drive": drive, **{key: value for key, value in self._settings if not key.startswith("drive.")}}
 
     @property
     def worst(self) -> float:
@@ -177,3 +179,11 @@ class Fit:
     def __str__(self) -> str:
         rows = (f"{one['load']}: {one['measured']:g} measured, {one['fitted']:g} fitted, {one['unit']}" for one in self.figures)
         return "\n".join(rows)
+
+
+def _typed(text: str) -> Any:
+    """A value of a profile: a number, a switch or a text, quoted or not."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

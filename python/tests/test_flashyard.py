@@ -262,9 +262,9 @@ def test_a_data_sheet_becomes_a_profile_that_runs() -> None:
     assert found.worst < 0.1, str(found)
     assert [one["measured"] for one in found.figures] == [115.0, 3.2e9, 20.0]
     assert {one["key"] for one in found.parameters} == {"drive.read_time", "drive.read_rate", "host.submit_latency"}
-    settings = {**found.settings, "workload.depth": 1, "workload.read_share": 1.0, "jbof.drives": 1, "jbof.busy_drives": 1}
-    report = flashyard.run("demo", set={**settings, "designs": ["conv"]}, progress=False)
-    assert report.designs
+    assert found.settings["drive"]["capacity"] == "4 TB" and "host.submit_latency" in found.settings
+    report = flashyard.run("demo", set={**found.settings, "designs": ["conv"]}, progress=False)
+    assert report.designs and "read_time" in report.scenario
 
 
 def test_a_fit_says_which_figure_is_wrong() -> None:
