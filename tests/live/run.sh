@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Real clients against `flashyard serve`: the NVMe/TCP host of Linux, in kernels as the distribution ships them, emulated so
 # that any processor runs them, over a network of its own.
-# usage: run.sh [CASE]...     all of $every below when none is named; `soak` and `zones` only when they are
+# usage: run.sh [CASE]...     all of $every below when none is named; `soak` only when it is
 # environment:
 #   FLASHYARD_PROGRAM  the program to test; without it the release build of this tree, which is made first
 #   KERNEL             stable (without it) or backports: the kernel of the client; `auth` takes one that can
@@ -10,7 +10,7 @@
 # Needs root, for the network, and what `packages.sh` installs. What is missing is named, and is a failure.
 set -uo pipefail
 
-every="connect-all vhost-user vhost-volume identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash"
+every="connect-all vhost-user vhost-volume identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash zones"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
