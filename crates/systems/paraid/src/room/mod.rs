@@ -4,6 +4,7 @@ mod charts;
 mod designs;
 mod drawn;
 mod numbers;
+mod orders;
 mod result;
 mod runs;
 mod section;

@@ -19,7 +19,7 @@ const DRAM_BY_FLASH: (f64, f64) = (65.0, 5.6);
 /// Published speed-ups: RAID-5 and RAID-6 under Meta's and FIU's loads. \[P\] sheet §7
 const SPEED_UPS: [f64; 4] = [1.9, 1.99, 1.91, 1.68];
 /// Loads in place of FIU's traces, and the public samples.
-const FIU: [&str; 2] = ["fiu-mail", "fiu-homes"];
+pub(super) const FIU: [&str; 2] = ["fiu-mail", "fiu-homes"];
 const FIU_SAMPLES: [&str; 2] =
     ["fiu/cheetah.cs.fiu.edu-110108-113008.sample.blkparse.zst", "fiu/homes-sample.1.blkparse.zst"];
 const META_SAMPLE: &str = "tectonic/block_traces_1.csv.zst";
@@ -27,7 +27,7 @@ const META_SAMPLE: &str = "tectonic/block_traces_1.csv.zst";
 const DRIVES: [usize; 5] = [10, 20, 30, 40, 50];
 const DEVIATIONS: [f64; 5] = [0.1, 0.2, 0.3, 0.4, 0.5];
 
-const fn run(array: &'static str, design: Design, load: &'static str, manner: Manner) -> ParaidRun {
+pub(super) const fn run(array: &'static str, design: Design, load: &'static str, manner: Manner) -> ParaidRun {
     ParaidRun::Array { array, design, load, manner }
 }
 
@@ -36,11 +36,12 @@ const fn study(array: &'static str, load: &'static str) -> ParaidRun {
 }
 
 /// Throughput of the first half of runs by that of the second, the mean of the ratios.
-fn ratio(id: &str, first: Vec<ParaidRun>, second: Vec<ParaidRun>) -> ParaidNumber {
+pub(super) fn ratio(id: &str, first: Vec<ParaidRun>, second: Vec<ParaidRun>) -> ParaidNumber {
     Number::of(id, [first, second].concat(), mean_ratio)
 }
 
-fn mean_ratio(runs: &[&ParaidRecord]) -> f64 {
+/// Throughput of the first half of `runs` by that of the second, run by run, in the mean.
+pub(super) fn mean_ratio(runs: &[&ParaidRecord]) -> f64 {
     let (first, second) = runs.split_at(runs.len() / 2);
     let ratios = first.iter().zip(second).map(|(first, second)| first.gib_per_s / second.gib_per_s);
     ratios.sum::<f64>() / first.len() as f64
@@ -77,8 +78,8 @@ fn of_drives() -> Vec<ParaidNumber> {
     let [fast, slower, sata, _] = RATES;
     let sum = |array: [f64; 3]| array.iter().sum::<f64>();
     vec![
-        ratio("nvme-by-sata-512k", vec![nvme("read-512k")], vec![study("three-sata", "read-512k")]),
-        ratio("nvme-by-sata-1m", vec![nvme("read-1m")], vec![study("three-sata", "read-1m")]),
+        Number::closed("nvme-by-sata-512k", fast / sata),
+        Number::closed("nvme-by-sata-1m", fast / sata),
         share("mixed-partial", study("case-1", "p-read"), nvme("p-read")),
         share("mixed-full", study("case-1", "f-read"), nvme("f-read")),
         Number::closed("case-1-sum", sum([fast, fast, sata])),
@@ -118,14 +119,21 @@ fn of_loads() -> Vec<ParaidNumber> {
     ]
 }
 
+/// Emission of a run by its throughput and the volume that it makes of the drives.
+pub(super) fn emission_by_work(run: &ParaidRecord) -> f64 {
+    run.emission_kg / run.gib_per_s / run.volume_gib
+}
+
 /// Emission by throughput and volume.
 fn emission() -> ParaidNumber {
     let loads = ["meta", FIU[0], FIU[1]];
     let runs = [Paraid, Mdraid].map(|design| loads.map(|load| run("config-1", design, load, Replay))).concat();
-    let by_work = |run: &ParaidRecord| run.emission_kg / run.gib_per_s / run.volume_gib;
     Number::of("emission", runs, move |runs: &[&ParaidRecord]| {
         let (paraid, mdraid) = runs.split_at(runs.len() / 2);
-        let saved = paraid.iter().zip(mdraid).map(|(ours, theirs)| -percent_above(by_work(ours), by_work(theirs)));
+        let saved = paraid
+            .iter()
+            .zip(mdraid)
+            .map(|(ours, theirs)| -percent_above(emission_by_work(ours), emission_by_work(theirs)));
         saved.sum::<f64>() / paraid.len() as f64
     })
 }
@@ -223,6 +231,7 @@ pub(super) fn numbers(base: &ParaidScenario) -> Result<Vec<ParaidNumber>, Scenar
     numbers.extend(of_layouts());
     numbers.extend(of_alike());
     numbers.extend(of_degraded());
+    numbers.extend(super::orders::numbers());
     numbers.extend(of_figures(base)?);
     Ok(numbers)
 }
