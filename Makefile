@@ -1,7 +1,10 @@
 # Thin over cargo and xtask: what a person types. `make` alone lists the targets.
 
 CARGO ?= cargo
-FLASHYARD = $(CARGO) run --release --quiet -p flashyard-cli --bin flashyard --
+# The build of the program: release, quick or dev. `make test` takes the one that the tests have made, which is about as fast here.
+PROFILE ?= release
+export PROFILE
+FLASHYARD = $(CARGO) run --profile $(PROFILE) --quiet -p flashyard-cli --bin flashyard --
 # The Python of `make test-python`.
 PYTHON ?= python3
 # How long `make fuzz` stays at each of its targets.
@@ -30,6 +33,7 @@ dist: ## pack the program as one static file with completions and manual pages, 
 test-dist: ## run what `make dist` made where there is nothing else but devices, neither a C library nor a shell (half a minute)
 	packaging/try.sh target/dist
 
+test: PROFILE = dev
 test: ## every test, the demo, the reproduction against its golden table, the commands of the pages and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget
 	$(CARGO) test --workspace
@@ -43,6 +47,7 @@ test: ## every test, the demo, the reproduction against its golden table, the co
 	$(CARGO) xtask skipped
 
 test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
+	$(CARGO) build --profile $(PROFILE) -p flashyard-cli --bin flashyard
 	$(CARGO) xtask golden --long
 
 test-long: ## the tests that take minutes each: the table of wear leveling, a hundred thousand crash points, the oracle's speed, combinations of memories (fifteen minutes)

@@ -3,7 +3,8 @@
 # that any processor runs them, over a network of its own.
 # usage: run.sh [CASE]...     all of $every below when none is named; `soak` only when it is
 # environment:
-#   FLASHYARD_PROGRAM  the program to test; without it the release build of this tree, which is made first
+#   FLASHYARD_PROGRAM  the program to test; without it this tree's, which is built first
+#   PROFILE            how it is built: release (without it), quick or dev
 #   KERNEL             stable (without it) or backports: the kernel of the client; `auth` takes one that can
 #   SOAK_SECONDS       of `soak`, 1800
 #
@@ -278,8 +279,10 @@ mkdir -p "$work"
 exec 9>"$work/lock"
 # What an earlier run has broken off may hold the lock for some seconds yet.
 flock -w 30 9 || { echo "another run of these tests uses $work" >&2; exit 1; }
-flashyard=${FLASHYARD_PROGRAM:-$target/release/flashyard}
-[ -n "${FLASHYARD_PROGRAM:-}" ] || (cd "$root" && cargo build --release --quiet -p flashyard-cli --bin flashyard) || exit 1
+profile=${PROFILE:-release}
+flashyard=${FLASHYARD_PROGRAM:-$target/${profile/#dev/debug}/flashyard}
+[ -n "${FLASHYARD_PROGRAM:-}" ] ||
+    (cd "$root" && cargo build --profile "$profile" --quiet -p flashyard-cli --bin flashyard) || exit 1
 
 "$here/host/net.sh" up $netns || { echo "no network namespace can be made here" >&2; exit 1; }
 trap 'stop; "$here/host/net.sh" down $netns' EXIT

@@ -16,7 +16,7 @@ for need in fio=fio sqlite3=sqlite3 fusermount3=fuse3; do
     exit 1
 done
 [ -w /dev/fuse ] && [ "$(id -u)" = 0 ] || { echo "missing: the rights of root, and /dev/fuse, to mount" >&2; exit 1; }
-flashyard=${FLASHYARD_PROGRAM:-$target/$profile/flashyard}
+flashyard=${FLASHYARD_PROGRAM:-$target/${profile/#dev/debug}/flashyard}
 [ -n "${FLASHYARD_PROGRAM:-}" ] ||
     (cd "$root" && cargo build --quiet ${profile:+--profile "${profile/debug/dev}"} -p flashyard-cli --bin flashyard) || exit 1
 

@@ -82,11 +82,17 @@ pub fn drive_real_traces(repository: &Repository) -> Result<Outcome> {
     Ok(Outcome::Driven { files: files.len(), failed })
 }
 
-/// The release build of the program.
+/// The built program, of the profile that the environment names with `PROFILE`, of the release without it.
 pub(crate) fn program(repository: &Repository) -> Result<PathBuf> {
-    let program = repository.target_directory.join("release").join("flashyard");
-    ensure!(program.is_file(), "{} is not built; run `make test`, or cargo build --release first", program.display());
+    let profile = std::env::var("PROFILE").unwrap_or_else(|_| "release".to_owned());
+    let program = repository.target_directory.join(directory_of(&profile)).join("flashyard");
+    ensure!(program.is_file(), "{} is not built; run cargo build --profile {profile} first", program.display());
     Ok(program)
+}
+
+/// Where Cargo puts what a profile makes.
+fn directory_of(profile: &str) -> &str {
+    if profile == "dev" { "debug" } else { profile }
 }
 
 fn supported_files(traces: &Path) -> Result<Vec<PathBuf>> {
@@ -158,6 +164,11 @@ mod tests {
     fn run_of(ios: &[u64]) -> Value {
         let designs = ios.iter().enumerate().map(|(index, ios)| json!({ "name": format!("d{index}"), "ios": ios }));
         json!({ "designs": designs.collect::<Vec<_>>() })
+    }
+
+    #[test]
+    fn a_build_lies_where_cargo_puts_it() {
+        assert_eq!(["dev", "release", "quick"].map(directory_of), ["debug", "release", "quick"]);
     }
 
     #[test]
