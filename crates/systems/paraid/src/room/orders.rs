@@ -52,7 +52,6 @@ fn of_loads() -> Vec<ParaidNumber> {
         best("raid5-fiu-best", &FIU),
         more("raid6-meta-log", large(Mdraid), large(LogRaid)),
         ratio("raid6-meta-straid", vec![large(Straid)], vec![large(Mdraid)]),
-        ratio("raid6-meta-swan", vec![large(Swan)], vec![large(Mdraid)]),
         more("raid6-meta-fusion", large(FusionRaid), large(Mdraid)),
         ratio("raid6-meta-static", vec![large(ParaidStatic)], vec![large(FusionRaid)]),
         Number::of(
