@@ -145,7 +145,7 @@ fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<ParaidR
     let text = include_str!("../../../../../scenarios/paraid/scenario.toml");
     let base = ParaidScenario::of(&LANGUAGE.resolve(text, "scenarios/paraid/scenario.toml", &[], files)?.scenario)?;
     let expectations = include_str!("../../../../../scenarios/paraid/expected.toml");
-    let numbers = numbers::numbers(&base)?;
+    let numbers = [numbers::numbers(&base)?, orders::numbers()].into_iter().flatten().collect();
     let mut study = NamedStudy::new(base, files, expectations, numbers, ids)?
         .with_drawn(numbers::drawn_in_charts())
         .with_charts(charts::sections);

@@ -222,7 +222,7 @@ fn of_figures(base: &ParaidScenario) -> Result<Vec<ParaidNumber>, ScenarioError>
     ])
 }
 
-/// All numbers.
+/// All numbers but those of `orders`.
 ///
 /// Errors: a scenario without the published arrays.
 pub(super) fn numbers(base: &ParaidScenario) -> Result<Vec<ParaidNumber>, ScenarioError> {
@@ -231,7 +231,6 @@ pub(super) fn numbers(base: &ParaidScenario) -> Result<Vec<ParaidNumber>, Scenar
     numbers.extend(of_layouts());
     numbers.extend(of_alike());
     numbers.extend(of_degraded());
-    numbers.extend(super::orders::numbers());
     numbers.extend(of_figures(base)?);
     Ok(numbers)
 }
