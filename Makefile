@@ -34,7 +34,7 @@ test-dist: ## run what `make dist` made where there is nothing else but devices,
 	packaging/try.sh target/dist
 
 test: PROFILE = dev
-test: ## every test, the demo, the reproduction against its golden table, the commands of the pages and, where they lie beside the repository, the recorded traces
+test: ## every test, the demo, the shorter reproductions against their golden tables, the commands of the pages and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget
 	$(CARGO) test --workspace
 	$(MAKE) demo
@@ -46,7 +46,7 @@ test: ## every test, the demo, the reproduction against its golden table, the co
 	$(CARGO) xtask real-traces
 	$(CARGO) xtask skipped
 
-test-lives: ## the reproductions that wear drives out, against their golden tables (ten minutes of two cores)
+test-lives: ## the studies that take minutes, against their golden tables (an hour and a half of two cores)
 	$(CARGO) build --profile $(PROFILE) -p flashyard-cli --bin flashyard
 	$(CARGO) xtask golden --long
 

@@ -16,7 +16,7 @@ const ARGUMENTS: &str = "Arguments: ";
 /// The beginning of a line of arguments for a test.
 const TEST: &str = "Test: ";
 /// Crash points to find each bug with; the rarest takes a few hundred.
-const POINTS: &str = "20000";
+const POINTS: &str = "5000";
 
 /// Checks that every patch still applies to the tree as it is.
 ///
@@ -41,8 +41,8 @@ fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
     if !test.is_empty() {
         return fails(copy, target, name, &test);
     }
-    // As optimized as a release, but without linking all of it again for each patch.
-    let explore = ["run", "--profile", "quick", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
+    // Half a minute of exploration needs no release, and a patch compiles much of the workspace again.
+    let explore = ["run", "--profile", "dev", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
     let output = patches::cargo()
         .args(explore)
         .args(["--points", POINTS])
@@ -68,7 +68,7 @@ fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
 /// Whether a test that a patch names fails, as it must; prints the line that says so.
 fn fails(copy: &Path, target: &Path, name: &str, test: &[&str]) -> Result<bool> {
     let output = patches::cargo()
-        .args(["test", "--profile", "quick", "--quiet"])
+        .args(["test", "--quiet"])
         .args(test)
         .current_dir(copy)
         .env("CARGO_TARGET_DIR", target.join("planted-build"))

@@ -87,7 +87,7 @@ impl Room for GinkgoRoom {
     }
 
     fn study(&self) -> Option<Study> {
-        Some(Study { is_long: false, open: |ids, files| boxed(study(ids, files)) })
+        Some(Study { is_long: true, open: |ids, files| boxed(study(ids, files)) })
     }
 }
 
