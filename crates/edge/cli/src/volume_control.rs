@@ -49,7 +49,7 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
         }
         "replace" => {
             let (volume, leg, storage) = (text("volume")?, number("leg")?, text("storage")?);
-            handle.call(move |engine| engine.replace(&volume, leg as usize, &storage))??;
+            handle.replace(&volume, leg as usize, &storage)?;
         }
         "add" => {
             let (volume, place, keys) = (text("volume")?, text("place")?.parse::<Place>()?, text("service")?);
@@ -71,7 +71,7 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
             let Place::Service(service) = place else {
                 bail!("storage is attached to a mirror, which is s0 and so on")
             };
-            handle.call(move |engine| engine.attach(&volume, service, &storage))??;
+            handle.attach(&volume, service, &storage)?;
         }
         "detach" => {
             let (volume, leg) = (text("volume")?, number("leg")?);

@@ -537,3 +537,29 @@ fn a_version_is_taken_while_a_volume_is_written_and_is_there_after_a_kill() {
         assert!(text(&output.stderr).contains(expected), "{rest}: {}", text(&output.stderr));
     }
 }
+
+#[test]
+fn volumes_go_on_while_storage_that_does_not_answer_is_opened() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let socket = folder.path().join("ctl").display().to_string();
+    let mirror = "service = \"mirror\"\nrecord = false\nlegs = [{ memory = \"8 MiB\" }, { memory = \"8 MiB\" }]";
+    let description = format!("[[volume]]\nname = \"m\"\n{mirror}\n");
+    let server = Server::start_with(folder.path(), "m.toml", &description, &["--control", &socket]);
+    let mut volume = server.volume("m");
+    // It takes connections and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
+    let keys =
+        format!("nvme_tcp = \"{}\", nqn = \"nqn.2026-01.test:silent\"", silent.local_addr().expect("it is bound"));
+    for order in [&["replace", "m", "0"][..], &["attach", "m", "s0"]] {
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| ctl(&socket, &[order, &[&keys]].concat()));
+            let (connection, _) = silent.accept().expect("the server connects");
+            volume.write(0, &stamped(0, 8, 1)).expect("it is there");
+            assert_eq!(read(&mut volume, 0, 8), Ok(stamped(0, 8, 1)));
+            assert!(!asked.is_finished(), "{order:?}");
+            drop(connection);
+            let output = asked.join().expect("it does not panic");
+            assert!(!output.status.success(), "{order:?}: {}", text(&output.stderr));
+        });
+    }
+}

@@ -105,6 +105,50 @@ impl VolumeHandle {
         self.waker.wake().map_err(|_| VolumesEnded)?;
         answer.recv().map_err(|_| VolumesEnded)
     }
+
+    /// Lets storage, by the keys of a leg, take the place of a leg of a volume.
+    ///
+    /// Errors: no such volume or leg; storage that cannot be opened or is too small; a leg that cannot be missed; the engine has ended.
+    pub fn replace(&self, volume: &str, leg: usize, keys: &str) -> Result<(), ControlError> {
+        let name = volume.to_owned();
+        self.act(move |engine| engine.close_gone(&name, leg))?;
+        let (storage, name) = (self.open(volume, keys)?, volume.to_owned());
+        self.act(move |engine| engine.replace(&name, leg, storage))
+    }
+
+    /// Makes storage, by the keys of a leg, one more leg of a mirror.
+    ///
+    /// Errors: no such volume or mirror; storage that cannot be opened or is too small; the engine has ended.
+    pub fn attach(&self, volume: &str, service: usize, keys: &str) -> Result<(), ControlError> {
+        let (storage, name) = (self.open(volume, keys)?, volume.to_owned());
+        self.act(move |engine| engine.attach(&name, service, storage))
+    }
+
+    fn act<R: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut VolumeEngine) -> Result<R, ControlError> + Send + 'static,
+    ) -> Result<R, ControlError> {
+        self.call(act).map_err(|error| ControlError(error.to_string()))?
+    }
+
+    /// Opens storage by the keys of a leg, on this thread: that may take a while, and volumes go on meanwhile. Space that is borrowed is found later; the engine
+    /// knows which lenders the volume has already.
+    fn open(&self, volume: &str, keys: &str) -> Result<LegState, ControlError> {
+        let described = Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?;
+        if described.service.is_some() {
+            return Err(ControlError("a leg is storage, not a service".to_owned()));
+        }
+        let opened = |storage: Result<LegState, _>| storage.map_err(|error| ControlError(told(&error)));
+        let name = volume.to_owned();
+        if described.borrow.is_some() {
+            return self.act(move |engine| {
+                let number = engine.volume(&name)?;
+                opened(engine.opening.leg(&name, &described, &engine.stacks[number].legs))
+            });
+        }
+        let opening = self.act(move |engine| engine.volume(&name).map(|_| engine.opening.clone()))?;
+        opened(opening.leg(volume, &described, &[]))
+    }
 }
 
 /// Counts of one volume.
@@ -174,22 +218,20 @@ impl VolumeEngine {
         self.stacks.iter().map(VolumeStatus::of).collect()
     }
 
-    /// Lets storage, by the keys of a leg, take the place of a leg of a volume. Volumes wait while it is opened.
-    ///
-    /// Errors: no such volume or leg; storage that cannot be opened or is too small; a leg that cannot be missed.
-    pub fn replace(&mut self, volume: &str, leg: usize, keys: &str) -> Result<(), ControlError> {
+    /// A leg that is gone gives up what it has open: it may be the one that comes back.
+    fn close_gone(&mut self, volume: &str, leg: usize) -> Result<(), ControlError> {
         let number = self.volume(volume)?;
-        let described = Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?;
-        if described.service.is_some() {
-            return Err(ControlError("a leg is replaced by storage, not by a service".to_owned()));
-        }
         let stack = &mut self.stacks[number];
-        // It may be the one that comes back.
         if leg < stack.legs.len() && stack.legs[leg].gone.is_some() && stack.under_way(leg) == 0 {
             stack.legs[leg].close();
         }
-        let storage = self.storage(number, leg, &described)?;
-        let now = self.now();
+        Ok(())
+    }
+
+    /// Lets open storage take the place of a leg.
+    fn replace(&mut self, volume: &str, leg: usize, storage: LegState) -> Result<(), ControlError> {
+        let (number, now) = (self.volume(volume)?, self.now());
+        let storage = self.come(number, leg, storage)?;
         self.stacks[number].replace(now, leg, storage, &mut self.fronts).map_err(ControlError)?;
         // Space that was borrowed there is not looked for again.
         self.stacks[number].legs[leg].loan = None;
@@ -200,7 +242,12 @@ impl VolumeEngine {
     fn storage(&mut self, stack: usize, leg: usize, described: &Leg) -> Result<LegState, ControlError> {
         let volume = &self.stacks[stack].name;
         let beside = &self.stacks[stack].legs;
-        let mut storage = self.opening.leg(volume, described, beside).map_err(|error| ControlError(told(&error)))?;
+        let storage = self.opening.leg(volume, described, beside).map_err(|error| ControlError(told(&error)))?;
+        self.come(stack, leg, storage)
+    }
+
+    /// Storage that will have this number among the legs of a volume, if it can be used.
+    fn come(&mut self, stack: usize, leg: usize, mut storage: LegState) -> Result<LegState, ControlError> {
         if let Some(why) = storage.gone {
             return Err(ControlError(why));
         }
@@ -269,17 +316,10 @@ impl VolumeEngine {
         Ok(self.stacks[number].reshaped.take().map(|result| result.map_err(ControlError)))
     }
 
-    /// Makes storage, by the keys of a leg, one more leg of a mirror.
-    ///
-    /// Errors: no such volume or mirror; storage that cannot be opened or is too small.
-    pub fn attach(&mut self, volume: &str, service: usize, keys: &str) -> Result<(), ControlError> {
+    /// Makes open storage one more leg of a mirror.
+    fn attach(&mut self, volume: &str, service: usize, storage: LegState) -> Result<(), ControlError> {
         let (number, now) = (self.volume(volume)?, self.now());
-        let described = Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?;
-        if described.service.is_some() {
-            return Err(ControlError("a leg is storage, not a service".to_owned()));
-        }
-        let leg = self.stacks[number].legs.len();
-        let storage = self.storage(number, leg, &described)?;
+        let storage = self.come(number, self.stacks[number].legs.len(), storage)?;
         self.stacks[number].attach(now, service, storage, &mut self.fronts).map_err(ControlError)
     }
 

@@ -24,7 +24,8 @@ pub type ReadSecret = fn(&Path) -> Result<Secret, String>;
 /// when something has come.
 pub type OpensDrive = fn(&Path, Option<&Path>, u16, Wake) -> Result<OpenDrive, String>;
 
-/// Opens storage, when the engine begins and later.
+/// Opens storage, when the engine begins and later. A clone does so for the same engine.
+#[derive(Clone)]
 pub(crate) struct Opening {
     folder: PathBuf,
     secret: ReadSecret,
@@ -42,14 +43,7 @@ impl Opening {
 
     /// Opens storage for another engine.
     pub(crate) fn for_another(&self) -> Self {
-        let Self { folder, secret, drive, borrower, .. } = self;
-        Self {
-            folder: folder.clone(),
-            secret: *secret,
-            drive: *drive,
-            borrower: borrower.clone(),
-            waker: Arc::default(),
-        }
+        Self { waker: Arc::default(), ..self.clone() }
     }
 
     /// Wakes the engine.
