@@ -73,6 +73,17 @@ pub enum VictimTies {
     OldestFirst,
 }
 
+impl Named for VictimTies {
+    const ALL: &'static [Self] = &[Self::NewestFirst, Self::OldestFirst];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::NewestFirst => "newest-first",
+            Self::OldestFirst => "oldest-first",
+        }
+    }
+}
+
 /// Which erased superblock is opened next. Ties go to the lowest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocation {

@@ -40,8 +40,9 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
     ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
     // Source: [P] sheet wear-leveling §2; what the drive says takes precedence.
     ftl.frontiers = scenario.drive.frontiers.map_or(Frontiers::Shared, |choice| choice.0);
-    // Source: [C] sheet wear-leveling §9.
-    ftl.ties = VictimTies::OldestFirst;
+    // Source: [C] the greedy victim of the study's public simulator is the head of its list, where superblocks enter at
+    // the tail.
+    ftl.ties = section.ties.map_or(VictimTies::OldestFirst, |choice| choice.0);
     ftl.seed = scenario.seed;
     let bound = section.relocation_bound.map(|size| size.0.get() / u64::from(SLOT_BYTES));
     let capacity = match (section.capacity.unwrap_or_default(), bound) {
