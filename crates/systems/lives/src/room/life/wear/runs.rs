@@ -2,6 +2,7 @@
 
 use crate::room::life::lived::LifeScenario;
 use crate::room::life::lived::{CapacityName, live};
+use crate::room::life::passes;
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::Size;
@@ -144,7 +145,7 @@ impl NamedRun for LifeRun {
         match self.load {
             Load::Trace(place) => {
                 scenario.workload.surrogate = Some(TRACES[place].name.to_owned());
-                scenario.workload.pass = pass;
+                scenario.workload.pass = passes::times(&TRACES[place], pass);
             }
             Load::Hot { traffic, space, footprint } => {
                 let workload = &mut scenario.workload;
