@@ -16,7 +16,7 @@ mod progressive;
 mod uneven_factor;
 
 use crate::blocks::{State, Worn};
-use crate::config::WearLeveling;
+use crate::config::{ProgressiveReading, WearLeveling};
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::progress::{Leveling, Step};
 use dual_pool::DualPool;
@@ -36,7 +36,11 @@ impl Ftl {
         let for_early = self.kept_erased - self.config.kept_erased();
         self.config.wear_leveling = policy;
         self.kept_erased = self.config.kept_erased() + for_early;
-        let by_list = matches!(policy, WearLeveling::HotColdSwap { .. } | WearLeveling::UnevenFactor { .. });
+        let by_list = match policy {
+            WearLeveling::HotColdSwap { .. } | WearLeveling::UnevenFactor { .. } => true,
+            WearLeveling::Progressive { .. } => self.config.progressive == ProgressiveReading::Plain,
+            WearLeveling::None | WearLeveling::OldBlockProtection { .. } | WearLeveling::DualPool { .. } => false,
+        };
         self.blocks.order_in_use(by_list);
         let blocks = &self.blocks;
         let wear = match policy {
@@ -50,7 +54,8 @@ impl Ftl {
                 Some(Wear::DualPool(DualPool::new(threshold, seed, blocks, host_slots)))
             }
             WearLeveling::Progressive { percent } => {
-                let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance, blocks));
+                let by_heap = (self.config.progressive == ProgressiveReading::Heap).then_some(blocks);
+                let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance, by_heap));
                 self.config.endurance.map(of)
             }
             WearLeveling::UnevenFactor { percent } => Some(Wear::UnevenFactor(UnevenFactor::new(percent, blocks))),

@@ -23,9 +23,9 @@ impl Wear {
             Self::UnevenFactor(policy) => policy.note_erase(number, blocks),
             _ if blocks.all[number as usize].state == State::Retired => {}
             Self::OldBlockProtection(policy) => policy.least.raise(number),
-            Self::Progressive(policy) => policy.least.raise(number),
+            Self::Progressive(Progressive { least: Some(least), .. }) => least.raise(number),
             Self::DualPool(pools) => pools.note_erase(number),
-            Self::HotColdSwap(_) => {}
+            Self::Progressive(_) | Self::HotColdSwap(_) => {}
         }
     }
 
@@ -33,9 +33,9 @@ impl Wear {
     pub(crate) fn forget(&mut self, number: u32) {
         match self {
             Self::OldBlockProtection(policy) => policy.least.remove(number),
-            Self::Progressive(policy) => policy.least.remove(number),
+            Self::Progressive(Progressive { least: Some(least), .. }) => least.remove(number),
             Self::DualPool(pools) => pools.leave(number),
-            Self::HotColdSwap(_) | Self::UnevenFactor(_) => {}
+            Self::Progressive(_) | Self::HotColdSwap(_) | Self::UnevenFactor(_) => {}
         }
     }
 
@@ -43,10 +43,10 @@ impl Wear {
     pub(super) fn check(&self, blocks: &Blocks) {
         let least = match self {
             Self::OldBlockProtection(policy) => &policy.least,
-            Self::Progressive(policy) => &policy.least,
+            Self::Progressive(Progressive { least: Some(least), .. }) => least,
             Self::DualPool(pools) => return pools.check(blocks),
             Self::UnevenFactor(policy) => return policy.check(blocks),
-            Self::HotColdSwap(_) => return,
+            Self::Progressive(_) | Self::HotColdSwap(_) => return,
         };
         let entries = least.check();
         let in_use = blocks.all.iter().filter(|superblock| superblock.state != State::Retired).count();

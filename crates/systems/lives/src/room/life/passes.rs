@@ -8,8 +8,8 @@ const SHORTER: &str = "LM-TBE";
 /// Times that a pass of it writes its footprint.
 ///
 /// Source: \[D\] at least 1.52, for with r/h = 60.29/39.71 a pass that writes each of the cold pages writes r/h times the footprint; at most
-/// 2.2, for the FF-SSD study repeats it 100 times (\[P\] sheet ff-ssd §7, row 7) on a drive that here lives 206 drive writes of it,
-/// and 0.935 of the drive is its footprint. \[A\] the middle of both.
+/// 2.2, for the FF-SSD study repeats it 100 times (\[P\] sheet ff-ssd §7, row 7), its drive lives 202 drive writes of it in the sheet's
+/// independent simulation (sheet wear-leveling §8.3), and 0.935 of the drive is its footprint. \[A\] the middle of both.
 const SHORTER_TIMES: f64 = 1.86;
 
 /// The length of a pass of `trace`, in footprints, where most traces have `usual`.

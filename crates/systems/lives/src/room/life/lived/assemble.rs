@@ -8,7 +8,7 @@ use crate::lifetime::{Capacity, ForwardPlan, Life, LifeConfig, LifeError, fast_f
 use flashyard_describe::drive::drive;
 use flashyard_describe::{Aged, AgedDrive, Files, LifeStop, Scenario, ScenarioError, keyed, load, traces};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ftl::{Frontiers, FtlConfigError, VictimTies};
+use flashyard_ftl::{Frontiers, FtlConfigError, ProgressiveReading, VictimTies};
 use flashyard_measure::Source;
 use flashyard_report::{LifeCourse, LifeRecord};
 
@@ -43,6 +43,7 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
     // Source: [C] the greedy victim of the study's public simulator is the head of its list, where superblocks enter at
     // the tail.
     ftl.ties = section.ties.map_or(VictimTies::OldestFirst, |choice| choice.0);
+    ftl.progressive = ProgressiveReading::Heap;
     ftl.seed = scenario.seed;
     let bound = section.relocation_bound.map(|size| size.0.get() / u64::from(SLOT_BYTES));
     let capacity = match (section.capacity.unwrap_or_default(), bound) {

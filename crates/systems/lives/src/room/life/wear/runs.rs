@@ -57,7 +57,7 @@ pub(super) enum End {
 pub(super) enum Victims {
     /// Fewest valid slots; of equals the superblock that has waited longest. Source: [P] sheet §4, equals [C].
     Greedy,
-    /// The same, but of equals the superblock that came to its count last. The authors' public simulator
+    /// Fewest valid slots too, but of equals the superblock that came to its count last. The authors' public simulator
     /// (`ftlsim_random_DAGC.c`) takes such a victim under the heading cost-benefit, and has no score. Source: [C].
     CostBenefit,
     /// The greatest (1 - u) age / 2u. Source: [P] the source names LFS, where that is the score.
