@@ -8,7 +8,8 @@ use crate::traces;
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_units::SimSpan;
-use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
+use flashyard_workload::surrogates::Characteristics;
+use flashyard_workload::{AddressPattern, Arrival, Pass, SizeMix, Synthetic, SyntheticSpec, surrogates, table2};
 
 /// How long to run.
 pub fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
@@ -44,11 +45,23 @@ pub fn sources(
     (0..busy)
         .map(|drive| {
             let rng = Rng::named(scenario.seed, &format!("workload.{drive}"));
+            if let (Some(name), Some(times)) = (&workload.surrogate, workload.pass) {
+                let span_bytes = workload.span.map_or(capacity_bytes, |size| size.0.get());
+                let pass = Pass::new(surrogate(name)?, span_bytes, times, &spec.arrival, rng);
+                return Ok(Box::new(pass.map_err(|error| value("workload.pass", error.to_string()))?) as Source);
+            }
             let source =
                 Synthetic::new(spec.clone(), rng).map_err(|error| value("workload.size", error.to_string()))?;
             Ok(Box::new(source) as Source)
         })
         .collect()
+}
+
+fn surrogate(name: &str) -> Result<&'static Characteristics, ScenarioError> {
+    surrogates::characteristics(name).ok_or_else(|| {
+        let names: Vec<&str> = surrogates::TRACES.iter().map(|row| row.name).collect();
+        value("workload.surrogate", format!("there is no trace {name:?}, give one of {}", names.join(", ")))
+    })
 }
 
 /// The load of the run, in words, with every scaling that is applied.
@@ -84,15 +97,7 @@ pub fn spec(workload: &WorkloadSection, capacity_bytes: u64) -> Result<Synthetic
             let names: Vec<&str> = table2::names().collect();
             value("workload.table2", format!("there is no workload {name:?}, give one of {}", names.join(", ")))
         })?,
-        (None, Some(name), _) => {
-            let characteristics = surrogates::characteristics(name).ok_or_else(|| {
-                let names: Vec<&str> = surrogates::TRACES.iter().map(|row| row.name).collect();
-                value("workload.surrogate", format!("there is no trace {name:?}, give one of {}", names.join(", ")))
-            })?;
-            let spec = characteristics.workload(span_bytes);
-            let pass_bytes = workload.pass.map(|times| ((times * spec.span_bytes as f64) as u64).max(1));
-            SyntheticSpec { pass_bytes, ..spec }
-        }
+        (None, Some(name), _) => surrogate(name)?.workload(span_bytes),
         (None, None, Some(pattern)) => pattern_spec(workload, pattern, span_bytes)?,
         (None, None, None) => {
             return Err(value(
@@ -135,7 +140,6 @@ fn pattern_spec(
         alignment_bytes: size,
         arrival: Arrival::Immediate,
         requests: None,
-        pass_bytes: None,
     })
 }
 

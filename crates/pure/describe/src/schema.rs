@@ -155,8 +155,8 @@ pub struct WorkloadSection {
     pub table2: Option<String>,
     /// Name of a trace of the wear-leveling study, generated from its characteristics.
     pub surrogate: Option<String>,
-    /// Surrogate: a pass writes its footprint so many times, and is repeated request by request, as traces are that are read in a loop;
-    /// without it the generator never repeats itself.
+    /// Surrogate: a pass writes its footprint so many times, each page at least once if it is that long, and is repeated request by
+    /// request, as traces are that are read in a loop; without it the generator never repeats itself.
     #[schemars(range(max = 1e6), extend("exclusiveMinimum" = 0))]
     pub pass: Option<f64>,
     /// Pattern: sequential, uniform, zipf or hot-cold.

@@ -80,10 +80,12 @@ pub(crate) struct Blocks {
     pub(crate) layout: Layout,
     pub(crate) all: Vec<Superblock>,
     pub(crate) erased: Erased,
-    /// Closed superblocks, for wear leveling; `None` while there is none.
+    /// Closed superblocks, for wear leveling that asks for them; `None` otherwise.
     pub(crate) in_use: Option<BTreeSet<Worn>>,
     /// Erases of all superblocks.
     pub(crate) erases_total: u64,
+    /// Those of them that wear leveling asked for.
+    pub(crate) erases_by_leveling: u64,
     pub(crate) reverse: SparseTable,
     invalid: SparseBits,
     pub(crate) victims: VictimIndex,
@@ -99,6 +101,7 @@ impl Blocks {
             erased: Erased::new(config.allocation, layout.superblocks),
             in_use: None,
             erases_total: 0,
+            erases_by_leveling: 0,
             reverse: SparseTable::new(layout.superblocks * slots, filled),
             invalid: SparseBits::new(layout.superblocks * slots),
             victims: VictimIndex::new(layout.superblocks, slots, config.ties),
@@ -323,6 +326,11 @@ impl Blocks {
         superblock.state == State::Erased && self.erased.remove(number, superblock.erases)
     }
 
+    /// Erases of all superblocks without those by wear leveling.
+    pub(crate) fn erases_by_reclaim(&self) -> u64 {
+        self.erases_total.saturating_sub(self.erases_by_leveling)
+    }
+
     /// Erases of a superblock.
     pub(crate) fn erases(&self, number: u32) -> u32 {
         self.all[number as usize].erases
@@ -334,11 +342,10 @@ impl Blocks {
         superblock.state == State::Closed && superblock.unprogrammed.is_none()
     }
 
-    /// The closed superblock of fewest erases, if its data can move; of several the one closed last, which is the
-    /// head of the public code's list.
+    /// The closed superblock of fewest erases, if its data can move; of several the one closed last.
     ///
-    /// Source: \[C\] sheet wear-leveling §9, last in, first out among equals. The one closed last has lost the least of
-    /// its data, so that it fills the superblock to which it moves better, and that one becomes a victim later.
+    /// Source: \[A\] the one closed last has lost the least of its data, so that it fills the superblock to which it moves
+    /// better, and that one becomes a victim later.
     pub(crate) fn least_erased_in_use(&self) -> Option<u32> {
         let &(_, _, number) = self.in_use.as_ref()?.first()?;
         self.is_movable(number).then_some(number)

@@ -73,6 +73,17 @@ pub enum VictimTies {
     OldestFirst,
 }
 
+impl Named for VictimTies {
+    const ALL: &'static [Self] = &[Self::NewestFirst, Self::OldestFirst];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::NewestFirst => "newest-first",
+            Self::OldestFirst => "oldest-first",
+        }
+    }
+}
+
 /// Which erased superblock is opened next. Ties go to the lowest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Allocation {
@@ -159,6 +170,17 @@ pub enum WearLeveling {
     },
 }
 
+/// How [`WearLeveling::Progressive`] reads what its rule leaves open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgressiveReading {
+    /// Of equally young superblocks the one closed last gives its data away, and the mean is that of all erases. Source: \[A\]
+    #[default]
+    Plain,
+    /// A heap names the superblock, and the mean is that of erases by garbage collection. Source: \[C\] FTLSim-WL, the
+    /// simulator of the wear-leveling study.
+    Heap,
+}
+
 impl fmt::Display for WearLeveling {
     /// As [`FromStr`] reads it: `obp(4,8)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -243,6 +265,8 @@ pub struct FtlConfig {
     pub host_streams: u32,
     /// How wear is spread.
     pub wear_leveling: WearLeveling,
+    /// How progressive wear leveling reads its rule.
+    pub progressive: ProgressiveReading,
     /// Erases that a superblock is made for: thresholds and scores refer to it. It retires nothing.
     pub endurance: Option<u32>,
     /// Erases at which a superblock is retired; `None` for never. At least 1.
@@ -280,6 +304,7 @@ impl Default for FtlConfig {
             frontiers: Frontiers::Separate,
             host_streams: 1,
             wear_leveling: WearLeveling::None,
+            progressive: ProgressiveReading::Plain,
             endurance: None,
             retire_at: None,
             remap_entries: 0,

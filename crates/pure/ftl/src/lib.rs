@@ -61,8 +61,8 @@ pub use aged::AgedState;
 pub use cache::{Access, CacheCounters, Evicted, MappingCache, Residence};
 pub use capacity::CapacityError;
 pub use config::{
-    Allocation, Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX, ScoreWeights, UnknownWearLeveling,
-    VictimPolicy, VictimTies, WearLeveling,
+    Allocation, Frontiers, FtlConfig, FtlConfigError, HOST_STREAMS_MAX, ProgressiveReading, ScoreWeights,
+    UnknownWearLeveling, VictimPolicy, VictimTies, WearLeveling,
 };
 pub use counters::FtlCounters;
 pub use cut::PowerCut;

@@ -90,6 +90,9 @@ impl Ftl {
     pub(crate) fn retire(&mut self, superblock: u32) {
         self.blocks.all[superblock as usize].state = State::Retired;
         self.counters.retired_superblocks += 1;
+        if let Some(wear) = self.wear.as_deref_mut() {
+            wear.forget(superblock);
+        }
     }
 
     /// Whether the host can never write `slots` slots: it is not promised the room, and garbage collection has nothing

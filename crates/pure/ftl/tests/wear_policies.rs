@@ -5,7 +5,8 @@ mod counting;
 use counting::Counting;
 use flashyard_flash::Geometry;
 use flashyard_ftl::{
-    Allocation, Frontiers, Ftl, FtlConfig, RemapError, ScoreWeights, VictimPolicy, VictimTies, WearLeveling,
+    Allocation, Frontiers, Ftl, FtlConfig, ProgressiveReading, RemapError, ScoreWeights, VictimPolicy, VictimTies,
+    WearLeveling,
 };
 use flashyard_kernel::Rng;
 use proptest::prelude::*;
@@ -55,6 +56,7 @@ prop_compose! {
         ],
         frontiers in prop_oneof![Just(Frontiers::Separate), Just(Frontiers::Shared)],
         wear_leveling in leveling(),
+        progressive in prop_oneof![Just(ProgressiveReading::Plain), Just(ProgressiveReading::Heap)],
         slc_superblocks in 0_u32..3,
         retire_at in prop::option::of(5_u32..60),
         remap_entries in 0_u32..40,
@@ -69,6 +71,7 @@ prop_compose! {
             allocation,
             frontiers,
             wear_leveling,
+            progressive,
             slc_superblocks: if frontiers == Frontiers::Shared { 0 } else { slc_superblocks },
             retire_at,
             remap_entries,

@@ -26,7 +26,6 @@ fn main() {
         alignment_bytes: 4096,
         arrival: Arrival::Immediate,
         requests: None,
-        pass_bytes: None,
     };
     let uniform = read(AddressPattern::Uniform);
     let runs = AddressPattern::Runs { go_on: 0.75, starts: Box::new(AddressPattern::Uniform) };

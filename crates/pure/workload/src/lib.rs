@@ -2,7 +2,7 @@
 //!
 //! What it models: mixes of reads and writes, sizes, addresses and arrivals; job files of fio ([`fio`]); the fourteen workloads of a
 //! published table by their means ([`table2`], labelled synthetic), the eleven traces of a lifetime study by their
-//! characteristics ([`surrogates`], likewise); replay with folding, speed, repetition
+//! characteristics ([`surrogates`], likewise; a [`Pass`] of them is repeated); replay with folding, speed, repetition
 //! and a choice of volumes.
 //! The path of one request: its owner asks a [`RequestSource`] for the next one. [`Synthetic`] draws kind,
 //! size, place and arrival, in this order; [`Replay`] takes the next record of its trace and fits it to the
@@ -18,6 +18,7 @@ mod address;
 mod arrival;
 pub mod fio;
 mod interleave;
+mod pass;
 mod permutation;
 mod program;
 mod replay;
@@ -34,6 +35,7 @@ mod zipf;
 pub use address::AddressPattern;
 pub use arrival::Arrival;
 pub use interleave::Interleaved;
+pub use pass::Pass;
 pub use permutation::Permutation;
 pub use program::{Program, Step};
 pub use replay::{Open, RecordStream, Records, Replay, ReplayOptions, records};

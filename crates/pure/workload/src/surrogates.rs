@@ -104,7 +104,6 @@ fn writes(size: SizeMix, address: AddressPattern, span_bytes: u64) -> SyntheticS
         alignment_bytes: 4096,
         arrival: Arrival::Immediate,
         requests: None,
-        pass_bytes: None,
     }
 }
 

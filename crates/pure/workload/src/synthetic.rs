@@ -27,9 +27,6 @@ pub struct SyntheticSpec {
     pub arrival: Arrival,
     /// How many; `None` for no end.
     pub requests: Option<u64>,
-    /// Bytes after which the stream begins again with the same requests, as a trace does that is read in a loop; `None` for one that
-    /// never repeats itself. Arrivals go on.
-    pub pass_bytes: Option<u64>,
 }
 
 impl SyntheticSpec {
@@ -42,9 +39,6 @@ impl SyntheticSpec {
         }
         if self.alignment_bytes == 0 {
             return Err(SpecError::new("alignment", "0".to_owned(), "at least 1 byte"));
-        }
-        if self.pass_bytes == Some(0) {
-            return Err(SpecError::new("pass", "0".to_owned(), "at least 1 byte"));
         }
         self.address.validate()?;
         self.arrival.validate()?;
@@ -66,17 +60,6 @@ pub struct Synthetic {
     rng: Rng,
     /// Requests still to come; without an end, more than anyone can ask for.
     left: u64,
-    pass: Option<Pass>,
-}
-
-/// A pass that is repeated.
-#[derive(Clone, Debug)]
-struct Pass {
-    bytes: u64,
-    left: u64,
-    /// The state at its begin.
-    placer: Placer,
-    rng: Rng,
 }
 
 impl Synthetic {
@@ -88,7 +71,6 @@ impl Synthetic {
         let alignment = u64::from(spec.alignment_bytes);
         let places = |len_bytes| Placer::places(spec.span_bytes, alignment, len_bytes);
         let placer = spec.address.prepare(spec.span_bytes, alignment);
-        let pass = spec.pass_bytes.map(|bytes| Pass { bytes, left: bytes, placer: placer.clone(), rng: rng.clone() });
         Ok(Self {
             read_share: spec.read_share,
             reads: spec.read_size.prepare(places),
@@ -97,20 +79,7 @@ impl Synthetic {
             clock: spec.arrival.start(),
             rng,
             left: spec.requests.unwrap_or(u64::MAX),
-            pass,
         })
-    }
-
-    /// A request of so many bytes was made: at the end of a pass the next one begins.
-    #[inline]
-    fn passed(&mut self, bytes: u64) {
-        let Some(pass) = &mut self.pass else { return };
-        pass.left = pass.left.saturating_sub(bytes);
-        if pass.left == 0 {
-            pass.left = pass.bytes;
-            self.placer.clone_from(&pass.placer);
-            self.rng.clone_from(&pass.rng);
-        }
     }
 }
 
@@ -131,7 +100,6 @@ impl RequestSource for Synthetic {
         let offset_bytes = self.placer.place(size, rng);
         let arrival = self.clock.next(rng)?;
         let request = BlockRequest { operation, offset_bytes, len_bytes: size.len_bytes };
-        self.passed(size.len_bytes.into());
         Ok(Some(TraceRecord { arrival, volume: 0, request }))
     }
 }
@@ -153,7 +121,6 @@ mod tests {
             alignment_bytes: 4096,
             arrival: Arrival::Immediate,
             requests: Some(100_000),
-            pass_bytes: None,
         }
     }
 
@@ -186,18 +153,6 @@ mod tests {
     fn a_stream_has_as_many_requests_as_asked_for() {
         assert_eq!(collect(SyntheticSpec { requests: Some(3), ..spec(AddressPattern::Uniform) }, 1, "test").len(), 3);
         assert!(collect(SyntheticSpec { requests: Some(0), ..spec(AddressPattern::Uniform) }, 1, "test").is_empty());
-    }
-
-    #[test]
-    fn a_pass_is_repeated_request_by_request() {
-        for pattern in patterns() {
-            let once = collect(SyntheticSpec { requests: Some(1_000), ..spec(pattern.clone()) }, 5, "test");
-            let bytes: u64 = once.iter().map(|record| u64::from(record.request.len_bytes)).sum();
-            let looped = SyntheticSpec { requests: Some(3_000), pass_bytes: Some(bytes), ..spec(pattern) };
-            let looped = collect(looped, 5, "test");
-            assert!(looped.chunks(1_000).all(|pass| pass == once));
-        }
-        assert!(SyntheticSpec { pass_bytes: Some(0), ..spec(AddressPattern::Uniform) }.validate().is_err());
     }
 
     #[test]

@@ -108,7 +108,6 @@ pub fn workload(name: &str, span_bytes: u64) -> Option<SyntheticSpec> {
         alignment_bytes: 4096,
         arrival: Arrival::Immediate,
         requests: None,
-        pass_bytes: None,
     })
 }
 

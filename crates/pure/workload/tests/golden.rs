@@ -62,7 +62,6 @@ fn patterns_and_arrivals_keep_their_requests() {
         alignment_bytes: 12_288,
         arrival,
         requests: None,
-        pass_bytes: None,
     };
     let poisson = Arrival::Poisson { per_second: 50_000.0 };
     let fixed = Arrival::Fixed { per_second: 3e5 };

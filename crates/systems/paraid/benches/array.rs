@@ -55,7 +55,6 @@ fn run(design: Design, read_share: f64) -> ArrayFigures {
         alignment_bytes: 64 << 10,
         arrival: Arrival::Immediate,
         requests: None,
-        pass_bytes: None,
     };
     let source = Synthetic::new(spec, Rng::named(1, "bench")).expect("it is a load");
     array.run(Box::new(source), &mut |_| true).expect("it runs")

@@ -57,7 +57,6 @@ fn load(read_share: f64, address: AddressPattern, size: u32, span_bytes: u64) ->
         alignment_bytes: size,
         arrival: Arrival::Immediate,
         requests: None,
-        pass_bytes: None,
     };
     Box::new(Synthetic::new(spec, Rng::named(1, "load")).expect("it is a load"))
 }

@@ -10,60 +10,72 @@
 //! Erases alone change the inputs of these rules. So they are applied after an erase, as often as there were host
 //! writes since the one before, and less often if they change nothing.
 //!
-//! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [A]: a swap
-//! waits until both superblocks are in use; without that the leveling is half as much as in the sheet's table.
+//! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [C]: each pool is in heaps, which name the superblock of
+//! several, and a swap takes the best in use near their tops. An erase by a swap counts as an erase, not as an effective one.
 
 use super::exchange::Exchange;
+use super::heap::{Top, WearHeap, listed};
 use crate::blocks::{Blocks, State};
 use flashyard_kernel::Rng;
-use std::collections::BTreeSet;
-
-/// Superblocks by erases and by effective erases.
-#[derive(Default)]
-struct Pool {
-    by_erases: BTreeSet<(u32, u32)>,
-    by_effective: BTreeSet<(u32, u32)>,
-}
 
 pub(crate) struct DualPool {
     threshold: u32,
-    hot: Pool,
-    cold: Pool,
+    hot: Hot,
+    cold: Cold,
     is_hot: Vec<bool>,
     effective: Vec<u32>,
+    /// Superblocks whose erase by a swap is counted already and still to come.
+    owed: Vec<bool>,
     /// Slots the host had written when the rules were last applied.
     host_slots: u64,
     /// How often they may still be applied.
     turns: u64,
 }
 
+/// The hot pool: by erases from either end, and by effective erases.
+struct Hot {
+    most: WearHeap,
+    least: WearHeap,
+    least_effective: WearHeap,
+}
+
+/// The cold pool: by erases and by effective erases.
+struct Cold {
+    least: WearHeap,
+    most_effective: WearHeap,
+}
+
 impl DualPool {
     pub(crate) fn new(threshold: u32, seed: u64, blocks: &Blocks, host_slots: u64) -> Self {
         let mut rng = Rng::named(seed, "ftl.dual_pool");
+        let superblocks = blocks.all.len();
+        let heap = |top| WearHeap::new(top, superblocks);
         let mut pools = Self {
             threshold,
-            hot: Pool::default(),
-            cold: Pool::default(),
+            hot: Hot { most: heap(Top::Most), least: heap(Top::Least), least_effective: heap(Top::Least) },
+            cold: Cold { least: heap(Top::Least), most_effective: heap(Top::Most) },
             is_hot: blocks.all.iter().map(|_| rng.below(2) == 1).collect(),
-            effective: vec![0; blocks.all.len()],
+            effective: vec![0; superblocks],
+            owed: vec![false; superblocks],
             host_slots,
             turns: 0,
         };
-        for (number, superblock) in (0..).zip(&blocks.all) {
-            if superblock.state != State::Retired {
-                pools.enter(number, superblock.erases);
-            }
-        }
+        listed(blocks).into_iter().for_each(|number| pools.enter(number, blocks.erases(number)));
         pools
     }
 
-    /// Counts an erase. A retired superblock leaves its pool.
-    pub(crate) fn note_erase(&mut self, number: u32, blocks: &Blocks) {
-        let erases = blocks.erases(number);
-        self.leave(number, erases - 1);
+    /// Counts an erase of a superblock that is not retired.
+    pub(crate) fn note_erase(&mut self, number: u32) {
+        if std::mem::take(&mut self.owed[number as usize]) {
+            return;
+        }
         self.effective[number as usize] += 1;
-        if blocks.all[number as usize].state != State::Retired {
-            self.enter(number, erases);
+        if self.is_hot[number as usize] {
+            let Hot { most, least, least_effective } = &mut self.hot;
+            [most, least, least_effective].into_iter().for_each(|heap| heap.raise(number));
+        } else {
+            let Cold { least, most_effective } = &mut self.cold;
+            [least, most_effective].into_iter().for_each(|heap| heap.raise(number));
         }
     }
 
@@ -74,10 +86,11 @@ impl DualPool {
         self.host_slots = host_slots;
         while self.turns > 0 {
             self.turns -= 1;
-            if let Some(exchange) = self.dirty_swap(blocks) {
-                return Some(exchange);
-            }
+            let exchange = self.dirty_swap(blocks);
             let (warmed, cooled) = (self.resize_cold(blocks), self.resize_hot(blocks));
+            if exchange.is_some() {
+                return exchange;
+            }
             if warmed == cooled {
                 self.turns = 0;
             }
@@ -86,55 +99,77 @@ impl DualPool {
     }
 
     fn dirty_swap(&mut self, blocks: &Blocks) -> Option<Exchange> {
-        let &(most, hot) = self.hot.by_erases.last()?;
-        let &(least, cold) = self.cold.by_erases.first()?;
-        let apart = most.saturating_sub(least) > self.threshold;
-        if !apart || !blocks.is_movable(hot) || !blocks.is_movable(cold) {
+        let hot = self.hot.most.best_in_use(blocks)?;
+        let cold = self.cold.least.best_in_use(blocks)?;
+        if hot.erases.saturating_sub(cold.erases) <= self.threshold {
             return None;
         }
-        for number in [hot, cold] {
-            self.leave(number, blocks.erases(number));
+        for (number, is_hot) in [(hot.number, false), (cold.number, true)] {
+            self.leave(number);
             self.effective[number as usize] = 0;
-            self.is_hot[number as usize] = number == cold;
-            self.enter(number, blocks.erases(number));
+            self.is_hot[number as usize] = is_hot;
+            self.owed[number as usize] = true;
+            self.enter(number, blocks.erases(number) + 1);
         }
-        Some(Exchange { source: hot, destination: None, then: Some(cold) })
+        Some(Exchange { source: hot.number, destination: None, then: Some(cold.number) })
     }
 
     /// Rule 2; returns the superblock that turned hot.
     fn resize_cold(&mut self, blocks: &Blocks) -> Option<u32> {
-        let (&(most, number), &(least, _)) = (self.cold.by_effective.last()?, self.hot.by_effective.first()?);
-        (most.saturating_sub(least) > self.threshold).then(|| self.change_pool(number, blocks))
+        let (most, least) = (self.cold.most_effective.first()?, self.hot.least_effective.first()?);
+        let apart = most.erases.saturating_sub(least.erases) > self.threshold;
+        apart.then(|| self.change_pool(most.number, blocks))
     }
 
     /// Rule 3; returns the superblock that turned cold.
     fn resize_hot(&mut self, blocks: &Blocks) -> Option<u32> {
-        let (&(most, _), &(least, number)) = (self.hot.by_erases.last()?, self.hot.by_erases.first()?);
-        (most - least > self.threshold.saturating_mul(2)).then(|| self.change_pool(number, blocks))
+        let (most, least) = (self.hot.most.first()?, self.hot.least.first()?);
+        let apart = most.erases.saturating_sub(least.erases) > self.threshold.saturating_mul(2);
+        apart.then(|| self.change_pool(least.number, blocks))
     }
 
     fn change_pool(&mut self, number: u32, blocks: &Blocks) -> u32 {
-        self.leave(number, blocks.erases(number));
+        self.leave(number);
         self.is_hot[number as usize] = !self.is_hot[number as usize];
-        self.enter(number, blocks.erases(number));
+        self.enter(number, blocks.erases(number) + u32::from(self.owed[number as usize]));
         number
     }
 
-    fn leave(&mut self, number: u32, erases: u32) {
-        let effective = self.effective[number as usize];
-        let pool = self.pool_of(number);
-        pool.by_erases.remove(&(erases, number));
-        pool.by_effective.remove(&(effective, number));
+    /// Takes a superblock out of its pool, as one that is retired.
+    pub(super) fn leave(&mut self, number: u32) {
+        let (Hot { most, least, least_effective }, Cold { least: coldest, most_effective }) =
+            (&mut self.hot, &mut self.cold);
+        [most, least, least_effective, coldest, most_effective].into_iter().for_each(|heap| heap.remove(number));
     }
 
     fn enter(&mut self, number: u32, erases: u32) {
         let effective = self.effective[number as usize];
-        let pool = self.pool_of(number);
-        pool.by_erases.insert((erases, number));
-        pool.by_effective.insert((effective, number));
+        if self.is_hot[number as usize] {
+            self.hot.most.insert(number, erases);
+            self.hot.least.insert(number, erases);
+            self.hot.least_effective.insert(number, effective);
+        } else {
+            self.cold.least.insert(number, erases);
+            self.cold.most_effective.insert(number, effective);
+        }
     }
 
-    fn pool_of(&mut self, number: u32) -> &mut Pool {
-        if self.is_hot[number as usize] { &mut self.hot } else { &mut self.cold }
+    /// Checks the heaps against the counts. For tests.
+    pub(super) fn check(&self, blocks: &Blocks) {
+        let by_erases = [&self.hot.most, &self.hot.least, &self.cold.least];
+        let by_effective = [&self.hot.least_effective, &self.cold.most_effective];
+        for entry in by_erases.into_iter().flat_map(WearHeap::check) {
+            let number = entry.number as usize;
+            assert_eq!(entry.erases, blocks.erases(entry.number) + u32::from(self.owed[number]), "superblock {number}");
+        }
+        for entry in by_effective.into_iter().flat_map(WearHeap::check) {
+            assert_eq!(entry.erases, self.effective[entry.number as usize], "superblock {}", entry.number);
+        }
+        let in_use = blocks.all.iter().filter(|superblock| superblock.state != State::Retired).count();
+        assert_eq!(
+            by_effective.map(|heap| heap.check().len()).iter().sum::<usize>(),
+            in_use,
+            "a superblock has no pool"
+        );
     }
 }

@@ -8,6 +8,7 @@
 
 mod dual_pool;
 mod exchange;
+mod heap;
 mod hot_cold_swap;
 mod old_block_protection;
 mod policy;
@@ -15,7 +16,7 @@ mod progressive;
 mod uneven_factor;
 
 use crate::blocks::{State, Worn};
-use crate::config::WearLeveling;
+use crate::config::{ProgressiveReading, WearLeveling};
 use crate::ftl::{DieRow, Ftl, Stream};
 use crate::progress::{Leveling, Step};
 use dual_pool::DualPool;
@@ -35,7 +36,12 @@ impl Ftl {
         let for_early = self.kept_erased - self.config.kept_erased();
         self.config.wear_leveling = policy;
         self.kept_erased = self.config.kept_erased() + for_early;
-        self.blocks.order_in_use(policy != WearLeveling::None);
+        let by_list = match policy {
+            WearLeveling::HotColdSwap { .. } | WearLeveling::UnevenFactor { .. } => true,
+            WearLeveling::Progressive { .. } => self.config.progressive == ProgressiveReading::Plain,
+            WearLeveling::None | WearLeveling::OldBlockProtection { .. } | WearLeveling::DualPool { .. } => false,
+        };
+        self.blocks.order_in_use(by_list);
         let blocks = &self.blocks;
         let wear = match policy {
             WearLeveling::None => None,
@@ -48,7 +54,8 @@ impl Ftl {
                 Some(Wear::DualPool(DualPool::new(threshold, seed, blocks, host_slots)))
             }
             WearLeveling::Progressive { percent } => {
-                let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance));
+                let by_heap = (self.config.progressive == ProgressiveReading::Heap).then_some(blocks);
+                let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance, by_heap));
                 self.config.endurance.map(of)
             }
             WearLeveling::UnevenFactor { percent } => Some(Wear::UnevenFactor(UnevenFactor::new(percent, blocks))),
@@ -128,10 +135,8 @@ impl Ftl {
     }
 
     fn go_on_leveling(&mut self, superblock: u32) {
-        match self.wear.as_deref_mut() {
-            Some(Wear::DualPool(pools)) => pools.note_erase(superblock, &self.blocks),
-            Some(Wear::UnevenFactor(policy)) => policy.note_erase(superblock, &self.blocks),
-            _ => {}
+        if let Some(wear) = self.wear.as_deref_mut() {
+            wear.note_erase(superblock, &self.blocks);
         }
         let mut by_reclaim = true;
         if let Some(leveling) = self.leveling {
@@ -139,6 +144,7 @@ impl Ftl {
                 return;
             }
             self.leveling = None;
+            self.blocks.erases_by_leveling += 1;
             by_reclaim = false;
             // A retired superblock takes nothing.
             if let Some(next) = leveling.then
@@ -176,8 +182,8 @@ impl Ftl {
 
     /// Checks the invariants of wear leveling. For tests.
     pub(crate) fn check_wear(&self) {
-        if let Some(Wear::UnevenFactor(policy)) = self.wear.as_deref() {
-            policy.check(&self.blocks);
+        if let Some(wear) = self.wear.as_deref() {
+            wear.check(&self.blocks);
         }
         if let Some(in_use) = &self.blocks.in_use {
             let closed = self.blocks.all.iter().filter(|superblock| superblock.state == State::Closed).count();

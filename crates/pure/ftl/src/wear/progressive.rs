@@ -3,30 +3,44 @@
 //! 1. A new drive's threshold is `percent` of the endurance E; it grows with the mean erases a, and meets them at E:
 //!    threshold = a (E - initial) / E + initial.
 //! 2. After garbage collection has erased superblock b: if b has more erases than the threshold, the data of the least
-//!    erased superblock in use goes to b, among several that of the one closed last.
+//!    erased superblock in use goes to b, if that holds any.
 //!
-//! Source: [P] and [C] wear-leveling §3.5.
+//! Source: [P] and [C] wear-leveling §3.5. Which superblock of several, and which erases the mean is of, says
+//! [`crate::ProgressiveReading`].
 
 use super::exchange::Exchange;
+use super::heap::{Top, WearHeap};
 use crate::blocks::Blocks;
 
 pub(crate) struct Progressive {
     endurance: f64,
     initial: f64,
+    /// All superblocks by erases, where a heap names the youngest.
+    pub(super) least: Option<WearHeap>,
 }
 
 impl Progressive {
-    pub(crate) fn new(percent: u32, endurance: u32) -> Self {
+    /// The rule for a drive whose youngest superblock a heap names if `by_heap` has it.
+    pub(crate) fn new(percent: u32, endurance: u32, by_heap: Option<&Blocks>) -> Self {
         let endurance = f64::from(endurance);
-        Self { endurance, initial: f64::from(percent) / 100.0 * endurance }
+        let initial = f64::from(percent) / 100.0 * endurance;
+        Self { endurance, initial, least: by_heap.map(|blocks| WearHeap::of(Top::Least, blocks)) }
     }
 
     pub(crate) fn choose(&self, erased: u32, blocks: &Blocks) -> Option<Exchange> {
-        let mean = blocks.erases_total as f64 / blocks.all.len() as f64;
+        let counted = if self.least.is_some() { blocks.erases_by_reclaim() } else { blocks.erases_total };
+        let mean = counted as f64 / blocks.all.len() as f64;
         let threshold = mean * (self.endurance - self.initial) / self.endurance + self.initial;
         if f64::from(blocks.erases(erased)) <= threshold {
             return None;
         }
-        Some(Exchange { source: blocks.least_erased_in_use()?, destination: Some(erased), then: None })
+        let coldest = match &self.least {
+            Some(least) => least.best_in_use(blocks)?.number,
+            None => {
+                return Some(Exchange { source: blocks.least_erased_in_use()?, destination: Some(erased), then: None });
+            }
+        };
+        let holds_data = blocks.all[coldest as usize].valid > 0;
+        holds_data.then_some(Exchange { source: coldest, destination: Some(erased), then: None })
     }
 }

@@ -535,7 +535,6 @@ impl ParaidScenario {
             alignment_bytes: align as u32,
             arrival: Arrival::Immediate,
             requests: None,
-            pass_bytes: None,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod forward;
 pub(crate) mod lived;
+mod passes;
 mod wear;
 
 pub use lived::{AgedLife, LifeSection, age};

@@ -30,7 +30,6 @@ impl Load {
             alignment_bytes: size,
             arrival: Arrival::Immediate,
             requests: None,
-            pass_bytes: None,
         };
         Self { spec, depth, think: None, delay: SimSpan::ZERO }
     }
@@ -157,7 +156,6 @@ impl Application {
             alignment_bytes: 16 * 1024,
             arrival: Arrival::Immediate,
             requests: None,
-            pass_bytes: None,
         };
         Load { spec, depth: self.threads, think: None, delay: SimSpan::ZERO }
     }

@@ -47,6 +47,13 @@ pub(super) fn numbers() -> Vec<ForwardNumber> {
         numbers.push(number(&id, all(platform), |records| least(&of(records, "two-point", 2.0))));
     }
     numbers.push(number("threshold-devs-most", all(Threshold), |records| most(&of(records, "devs", 2.0))));
+    for (platform, name) in [(Threshold, "threshold"), (Public, "public")] {
+        numbers.push(number(&format!("{name}-two-point-ahead"), all(platform), |records| {
+            let [ours, devs, cml] = ["two-point", "devs", "cml"].map(|prediction| of(records, prediction, 2.0));
+            let ahead = ours.iter().zip(devs.iter().zip(&cml)).all(|(ours, (devs, cml))| ours > devs && ours > cml);
+            f64::from(u8::from(ahead))
+        }));
+    }
     for (prediction, name) in NAMED {
         let id = format!("threshold-{prediction}-{}", name.to_lowercase());
         numbers.push(number(&id, [run(Threshold, name)], move |records| of(records, prediction, 2.0)[0]));

@@ -4,6 +4,7 @@ use crate::ffssd::{Acceleration, ForwardConfig, Prediction, SkewNormal, accuracy
 use crate::lifetime::{ForwardPlan, Forwarded, Life, fast_forward};
 use crate::room::life::lived::LifeScenario;
 use crate::room::life::lived::{config, of_life, period_slots, source};
+use crate::room::life::passes;
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::WorkloadSection;
@@ -81,7 +82,7 @@ impl ForwardRun {
     fn scenario(&self, base: &LifeScenario) -> LifeScenario {
         let mut scenario = base.clone();
         let trace = Some(TRACES[self.trace].name.to_owned());
-        let pass = base.workload.pass;
+        let pass = passes::times(&TRACES[self.trace], base.workload.pass);
         scenario.workload = WorkloadSection { depth: Some(1), surrogate: trace, pass, ..WorkloadSection::default() };
         match self.platform {
             Platform::UntilFailure | Platform::Hundred => {}

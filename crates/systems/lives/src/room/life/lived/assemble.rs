@@ -8,7 +8,7 @@ use crate::lifetime::{Capacity, ForwardPlan, Life, LifeConfig, LifeError, fast_f
 use flashyard_describe::drive::drive;
 use flashyard_describe::{Aged, AgedDrive, Files, LifeStop, Scenario, ScenarioError, keyed, load, traces};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ftl::{Frontiers, FtlConfigError, VictimTies};
+use flashyard_ftl::{Frontiers, FtlConfigError, ProgressiveReading, VictimTies};
 use flashyard_measure::Source;
 use flashyard_report::{LifeCourse, LifeRecord};
 
@@ -40,8 +40,10 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
     ftl.retire_at = worn.into_iter().chain(ftl.retire_at).min();
     // Source: [P] sheet wear-leveling §2; what the drive says takes precedence.
     ftl.frontiers = scenario.drive.frontiers.map_or(Frontiers::Shared, |choice| choice.0);
-    // Source: [C] sheet wear-leveling §9.
-    ftl.ties = VictimTies::OldestFirst;
+    // Source: [C] the greedy victim of the study's public simulator is the head of its list, where superblocks enter at
+    // the tail.
+    ftl.ties = section.ties.map_or(VictimTies::OldestFirst, |choice| choice.0);
+    ftl.progressive = ProgressiveReading::Heap;
     ftl.seed = scenario.seed;
     let bound = section.relocation_bound.map(|size| size.0.get() / u64::from(SLOT_BYTES));
     let capacity = match (section.capacity.unwrap_or_default(), bound) {

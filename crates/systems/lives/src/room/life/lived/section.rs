@@ -3,6 +3,7 @@
 use crate::ffssd::Prediction;
 use flashyard_describe::Purpose::Age;
 use flashyard_describe::{Choice, Scenario, ScenarioError, Section, Size};
+use flashyard_ftl::VictimTies;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::ops::{Deref, DerefMut};
@@ -62,6 +63,9 @@ pub struct LifeSection {
     pub endurance: Option<u32>,
     /// Whether superblocks are retired at that many erases; they are without it.
     pub retire: Option<bool>,
+    /// Greedy victim of several with equally little data: oldest-first takes the one that has had so little longest, newest-first
+    /// the one that came to it last. Without it the oldest is taken.
+    pub ties: Option<Choice<VictimTies>>,
     /// End of life: fixed or variable.
     pub capacity: Option<CapacityName>,
     /// The capacity shrinks with every superblock retired, and the file system relocates at most so much.

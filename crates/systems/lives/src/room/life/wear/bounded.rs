@@ -12,6 +12,12 @@ const BOUNDS: [u32; 3] = [1, 5, 10];
 /// GiB at which the source sees a jump for DAP-PS. Source: [P] sheet §7, row 26.
 const JUMP: u32 = 18;
 
+/// Workloads "with a large footprint", by name. Source: [P] §4.5.3.
+const LARGE: [&str; 3] = ["VDI", "DTRS", "LM-TBE"];
+
+/// A life longer by this factor is noticeably longer. [A]
+const NOTICEABLE: f64 = 1.05;
+
 pub(super) fn numbers() -> Vec<LifeNumber> {
     let mut numbers: Vec<LifeNumber> = BOUNDS
         .into_iter()
@@ -23,6 +29,13 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
             })
         })
         .collect();
+    let large: Vec<usize> = LARGE.into_iter().map(place).collect();
+    let lives = |end| large.iter().map(|&place| trace(place, end, NO)).collect::<Vec<_>>();
+    let bounded: Vec<_> = BOUNDS.into_iter().flat_map(|gib| lives(End::Bounded(gib))).collect();
+    let fixed = BOUNDS.map(|_| lives(End::Fixed)).concat();
+    numbers.push(claim("bound-large-flat", [bounded, fixed].concat(), |lives| {
+        ratios(lives).iter().all(|&ratio| ratio <= NOTICEABLE)
+    }));
     let rad = place("RAD-AS");
     let runs = [trace(rad, End::Bounded(1), NO), trace(rad, End::Fixed, NO)];
     numbers.push(Number::of("bound-1-rad-as", runs, |lives| ratios(lives)[0]));

@@ -1,6 +1,6 @@
 //! The study as charts: lifetimes as bars, published beside measured; erase counts by policy.
 
-use super::runs::{End, LifeRun, Load};
+use super::runs::{End, LifeRun, Load, Victims};
 use flashyard_report::{
     Bar, ChartAxis, ChartSection, Comparison, LifeRecord, agreement, bar_panels, beside, erases_section,
 };
@@ -34,7 +34,11 @@ fn by_trace(lives: &[(LifeRun, LifeRecord)]) -> ChartSection {
             End::Variable => "variable".to_owned(),
             End::Bounded(gib) => format!("relocation of at most {gib} GiB"),
         };
-        let panel = if run.cost_benefit { format!("{panel}, cost-benefit victims") } else { panel };
+        let panel = match run.victims {
+            Victims::Greedy => panel,
+            Victims::CostBenefit => format!("{panel}, cost-benefit victims"),
+            Victims::Score => format!("{panel}, victims of the printed score"),
+        };
         let (category, series) = (TRACES[place].name.to_owned(), run.leveling.to_string());
         Some(Bar { panel, category, series, value: life.drive_writes() })
     };

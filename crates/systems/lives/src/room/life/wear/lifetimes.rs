@@ -1,11 +1,12 @@
 //! Lives under surrogates of the traces, from new to dead.
 
 use super::runs::LifeNumber;
-use super::runs::{DP, End, LifeRun, NO, OBP, PWL, place, trace, traces};
+use super::runs::{DP, End, LifeRun, NO, OBP, PWL, Victims, place, trace, traces};
 use super::synthetic::claim;
 use flashyard_describe::reproduce::{Number, percent_above};
 use flashyard_ftl::WearLeveling;
 use flashyard_report::LifeRecord;
+use flashyard_workload::surrogates::TRACES;
 
 /// Workloads "with a relatively small footprint", for which the source says that variable capacity with wear leveling
 /// gains little. Source: [P] §4.5.1, by name.
@@ -32,6 +33,12 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
         number("lm-tbe-fix-obp-amplification", [of("LM-TBE", Fixed, OBP)], |lives| lives[0].leveling_share()),
         number("lm-tbe-fix-dp-amplification", [of("LM-TBE", Fixed, DP)], |lives| lives[0].leveling_share()),
     ];
+    numbers.push(gains_most("rad-be-gains-most", "RAD-BE", PWL));
+    numbers.push(gains_most("dap-ds-gains-most", "DAP-DS", NO));
+    let leveled_fixed = [OBP, DP, PWL].map(|leveling| traces(Fixed, leveling)).concat();
+    numbers.push(number("amplification-most", leveled_fixed, |lives| {
+        lives.iter().map(|life| life.leveling_share()).fold(0.0, f64::max)
+    }));
     for (id, name) in [("vdi-worse", "VDI"), ("dtrs-worse", "DTRS")] {
         let runs = [of(name, Fixed, OBP), of(name, Fixed, DP), of(name, Fixed, NO)];
         numbers
@@ -40,6 +47,17 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
     let lm_tbe = [Fixed, Variable].map(|end| [NO, OBP, DP, PWL].map(|leveling| of("LM-TBE", end, leveling))).concat();
     numbers.push(claim("lm-tbe-var-dp-longest", [vec![of("LM-TBE", Variable, DP)], lm_tbe].concat(), |lives| {
         lives.iter().all(|life| life.drive_writes() <= lives[0].drive_writes())
+    }));
+    let of_trace =
+        |place| [DP, NO, OBP, PWL].map(|leveling| [Variable, Fixed].map(|end| trace(place, end, leveling))).concat();
+    numbers.push(claim("var-dp-longest-once", (0..TRACES.len()).flat_map(of_trace).collect::<Vec<_>>(), |lives| {
+        let longest = |lives: &[&LifeRecord]| lives.iter().all(|life| life.drive_writes() <= lives[0].drive_writes());
+        let lm_tbe = place("LM-TBE");
+        (0..).zip(lives.chunks(8)).all(|(place, lives)| longest(lives) == (place == lm_tbe))
+    }));
+    let dtrs = |end| [NO, OBP, DP].map(|leveling| of("DTRS", end, leveling));
+    numbers.push(claim("dtrs-variance-lengthens", [dtrs(Variable), dtrs(Fixed)].concat(), |lives| {
+        ratios(lives).iter().all(|&ratio| ratio > 1.0)
     }));
     let leveled = [OBP, DP, PWL];
     let pairs = |leveling| [traces(Variable, leveling), traces(Fixed, leveling)].concat();
@@ -55,25 +73,49 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
     numbers
 }
 
-/// Row 23: the other way to choose victims.
+/// Row 23: the other way to choose victims, as the public code has it and as its score is printed.
 fn cost_benefit() -> Vec<LifeNumber> {
-    let with = |run: LifeRun| LifeRun { cost_benefit: true, ..run };
-    let both = |leveling| {
-        let greedy = traces(Variable, leveling);
-        [greedy.iter().copied().map(with).collect(), greedy].concat()
-    };
-    let mut numbers: Vec<LifeNumber> = [("obp", OBP), ("dp", DP), ("pwl", PWL), ("nowl", NO)]
-        .into_iter()
-        .map(|(name, leveling)| {
-            number(&format!("cost-benefit-{name}"), both(leveling), |lives| {
-                let differences: Vec<f64> = ratios(lives).iter().map(|ratio| 100.0 * (ratio - 1.0).abs()).collect();
+    let designs = [("obp", OBP), ("dp", DP), ("pwl", PWL), ("nowl", NO)];
+    let greedy = |leveling| traces(Variable, leveling);
+    let with = |victims, lives: &[LifeRun]| lives.iter().map(|&run| LifeRun { victims, ..run }).collect::<Vec<_>>();
+    let mut numbers = Vec::new();
+    for (victims, suffix) in [(Victims::CostBenefit, ""), (Victims::Score, "-printed")] {
+        for (name, leveling) in designs {
+            let runs = [with(victims, &greedy(leveling)), greedy(leveling)].concat();
+            numbers.push(number(&format!("cost-benefit-{name}{suffix}"), runs, |lives| {
+                let differences = differences(lives);
                 differences.iter().sum::<f64>() / differences.len() as f64
-            })
-        })
-        .collect();
-    let ycsb = of("YCSB-A", Variable, NO);
-    numbers.push(number("cost-benefit-ycsb-nowl", [with(ycsb), ycsb], |lives| 100.0 * (ratios(lives)[0] - 1.0).abs()));
+            }));
+        }
+        let ycsb = [of("YCSB-A", Variable, NO)];
+        let runs = [with(victims, &ycsb), ycsb.to_vec()].concat();
+        numbers.push(number(&format!("cost-benefit-ycsb-nowl{suffix}"), runs, |lives| differences(lives)[0]));
+    }
+    let greedy = designs.map(|(_, leveling)| greedy(leveling)).concat();
+    let chosen = with(Victims::CostBenefit, &greedy);
+    numbers.push(number("cost-benefit-most", [chosen.clone(), greedy].concat(), |lives| {
+        differences(lives).into_iter().fold(0.0, f64::max)
+    }));
+    numbers.push(claim("cost-benefit-var-nowl-longest", chosen, |lives| {
+        let sum = |lives: &[&LifeRecord]| lives.iter().map(|life| life.drive_writes()).sum::<f64>();
+        let sums: Vec<f64> = lives.chunks(TRACES.len()).map(sum).collect();
+        sums[..3].iter().all(|&leveled| leveled < sums[3])
+    }));
     numbers
+}
+
+/// Percent by which lifetimes of the first half of the lives differ from those of the second, either way.
+fn differences(lives: &[&LifeRecord]) -> Vec<f64> {
+    ratios(lives).iter().map(|ratio| 100.0 * (ratio - 1.0).abs()).collect()
+}
+
+/// Whether `name` is the trace under which Var_NoWL outlives a fixed drive with `leveling` by the greatest factor.
+fn gains_most(id: &str, name: &str, leveling: WearLeveling) -> LifeNumber {
+    let of_it = place(name);
+    claim(id, [traces(Variable, NO), traces(Fixed, leveling)].concat(), move |lives| {
+        let ratios = ratios(lives);
+        ratios.iter().all(|&ratio| ratio <= ratios[of_it])
+    })
 }
 
 fn of(name: &str, end: End, leveling: WearLeveling) -> LifeRun {

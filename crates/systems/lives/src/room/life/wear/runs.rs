@@ -2,6 +2,7 @@
 
 use crate::room::life::lived::LifeScenario;
 use crate::room::life::lived::{CapacityName, live};
+use crate::room::life::passes;
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::Size;
@@ -9,7 +10,7 @@ use flashyard_describe::reproduce::{NamedRun, Number};
 use flashyard_describe::{Choice, Policy};
 use flashyard_describe::{PatternName, WorkloadSection};
 use flashyard_flash::SLOT_BYTES;
-use flashyard_ftl::{FtlConfig, VictimPolicy, WearLeveling};
+use flashyard_ftl::{FtlConfig, VictimPolicy, VictimTies, WearLeveling};
 use flashyard_report::LifeRecord;
 use flashyard_units::Bytes;
 use flashyard_workload::surrogates::{TABLE_BYTES, TRACES};
@@ -51,23 +52,46 @@ pub(super) enum End {
     Bounded(u32),
 }
 
+/// How garbage collection chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Victims {
+    /// Fewest valid slots; of equals the superblock that has waited longest. Source: [P] sheet §4, equals [C].
+    Greedy,
+    /// Fewest valid slots too, but of equals the superblock that came to its count last. The authors' public simulator
+    /// (`ftlsim_random_DAGC.c`) takes such a victim under the heading cost-benefit, and has no score. Source: [C].
+    CostBenefit,
+    /// The greatest (1 - u) age / 2u. Source: [P] the source names LFS, where that is the score.
+    Score,
+}
+
+impl Victims {
+    /// Behind the name of a life.
+    pub(super) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Greedy => "",
+            Self::CostBenefit => " newest of equals",
+            Self::Score => " cost-benefit",
+        }
+    }
+}
+
 /// One life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct LifeRun {
     pub(super) load: Load,
     pub(super) leveling: WearLeveling,
     pub(super) end: End,
-    pub(super) cost_benefit: bool,
+    pub(super) victims: Victims,
 }
 
 /// 100 drive writes of single pages without retirement.
 pub(super) fn hot(traffic: u32, space: u32, footprint: u32, leveling: WearLeveling) -> LifeRun {
-    LifeRun { load: Load::Hot { traffic, space, footprint }, leveling, end: End::Never, cost_benefit: false }
+    LifeRun { load: Load::Hot { traffic, space, footprint }, leveling, end: End::Never, victims: Victims::Greedy }
 }
 
 /// A life under a trace, by its place.
 pub(super) fn trace(place: usize, end: End, leveling: WearLeveling) -> LifeRun {
-    LifeRun { load: Load::Trace(place), leveling, end, cost_benefit: false }
+    LifeRun { load: Load::Trace(place), leveling, end, victims: Victims::Greedy }
 }
 
 /// Lives under all traces.
@@ -98,8 +122,7 @@ impl NamedRun for LifeRun {
             End::Variable => "variable".to_owned(),
             End::Bounded(gib) => format!("bounded {gib}"),
         };
-        let victim = if self.cost_benefit { " cost-benefit" } else { "" };
-        format!("{load} {end} {}{victim}", self.leveling)
+        format!("{load} {end} {}{}", self.leveling, self.victims.suffix())
     }
 
     fn carry_out(
@@ -122,7 +145,7 @@ impl NamedRun for LifeRun {
         match self.load {
             Load::Trace(place) => {
                 scenario.workload.surrogate = Some(TRACES[place].name.to_owned());
-                scenario.workload.pass = pass;
+                scenario.workload.pass = passes::times(&TRACES[place], pass);
             }
             Load::Hot { traffic, space, footprint } => {
                 let workload = &mut scenario.workload;
@@ -143,8 +166,10 @@ impl NamedRun for LifeRun {
             life.relocation_bound = Some(scaled(u64::from(gib) << 30));
             life.extent = Some(scaled(EXTENT_BYTES));
         }
-        if self.cost_benefit {
-            scenario.drive.victim = Choice(VictimPolicy::CostBenefit);
+        match self.victims {
+            Victims::Greedy => {}
+            Victims::CostBenefit => life.ties = Some(Choice(VictimTies::NewestFirst)),
+            Victims::Score => scenario.drive.victim = Choice(VictimPolicy::CostBenefit),
         }
         let drive_writes = (self.end == End::Never).then_some(SYNTHETIC_DRIVE_WRITES);
         live(&self.name(), &scenario, drive_writes, files, observer)

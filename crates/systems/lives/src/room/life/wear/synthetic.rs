@@ -31,6 +31,12 @@ pub(super) fn numbers() -> Vec<LifeNumber> {
         }),
         number("obp-half-threshold", [skewed(OBP), skewed(OBP_8)], |lives| written(lives[0]) / written(lives[1])),
         number("dp-half-threshold", [skewed(DP), skewed(DP_10)], |lives| written(lives[0]) / written(lives[1])),
+        number("obp-half-threshold-no-reclaim", [skewed(OBP), skewed(OBP_8)], |lives| {
+            asked_or_leveled(lives[0]) / asked_or_leveled(lives[1])
+        }),
+        number("dp-half-threshold-no-reclaim", [skewed(DP), skewed(DP_10)], |lives| {
+            asked_or_leveled(lives[0]) / asked_or_leveled(lives[1])
+        }),
         number("above-1200-nowl", [skewed(NO)], |lives| 100.0 * lives[0].above_1200),
         number("above-1200-obp-4", [skewed(OBP)], |lives| 100.0 * lives[0].above_1200),
         number("above-1200-obp-8", [skewed(OBP_8)], |lives| 100.0 * lives[0].above_1200),
@@ -145,6 +151,11 @@ pub(super) fn claim(
 /// Slots programmed for the host, for moves and for leveling.
 fn written(life: &LifeRecord) -> f64 {
     (life.last.host_slots + life.last.moved_slots + life.last.leveled_slots) as f64
+}
+
+/// Slots programmed for the host and for leveling.
+fn asked_or_leveled(life: &LifeRecord) -> f64 {
+    (life.last.host_slots + life.last.leveled_slots) as f64
 }
 
 /// Standard deviation of the erase counts as a share of their mean.
