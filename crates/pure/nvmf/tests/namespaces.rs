@@ -9,7 +9,10 @@ use flashyard_nvme::log::{ErrorEntry, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::Data;
-use flashyard_nvmf::target::{Attachment, Demand, Figures, Limits, Management as Limit, Namespace, NewNamespace, Wish};
+use flashyard_nvmf::target::{
+    Attachment, Demand, Figures, Limits, Management as Limit, Namespace, NewNamespace, Wish, attach_controllers,
+    set_management, set_namespaces_by, settle_with, settle_without_room,
+};
 use world::{World, target_config};
 use zerocopy::FromBytes;
 

@@ -6,6 +6,7 @@
 use super::answer::Answer;
 use super::attachment::{Attach, Attachment, NewNamespace};
 use super::config::{Namespace, Subsystem};
+use super::controller::Controller;
 use super::directory::{Demand, Target, Wish};
 use super::session::Session;
 use flashyard_nvme::admin::Management;
@@ -140,25 +141,27 @@ fn attachment(
     }
     let listed = data.get(..DATA_BYTES).ok_or(Status::INVALID_SGL_DATA_LENGTH)?;
     let listed = read_controllers(listed).filter(|listed| !listed.is_empty()).ok_or(Status::INVALID_CONTROLLER_LIST)?;
-    let mut controllers = Vec::new();
+    let of_it = |id: &u16| {
+        let index = usize::from(*id).wrapping_sub(1);
+        let controller = target.controllers.get(index).and_then(Option::as_ref);
+        Some((index, controller.filter(|controller| controller.subsystem == Some(place))?))
+    };
+    let named: Option<Vec<(usize, &Controller)>> = listed.iter().map(of_it).collect();
+    let named = named.ok_or(Status::INVALID_CONTROLLER_LIST)?;
     let mut attachment = namespace.attachment;
     if is_attached && namespace.is_private {
-        // The host that has had it last may be gone: it is no one else's.
+        // The host that has had it last may be gone: it is free.
         attachment = Attachment::NOBODY;
     }
-    for id in listed {
-        let index = usize::from(id).wrapping_sub(1);
-        let controller = target.controllers.get(index).and_then(Option::as_ref);
-        let controller = controller.filter(|controller| controller.subsystem == Some(place));
-        let controller = controller.ok_or(Status::INVALID_CONTROLLER_LIST)?;
+    for (_, controller) in &named {
         match (controller.has_namespace(nsid), is_attached) {
             (true, true) => return Err(Status::NAMESPACE_ATTACHED),
             (false, false) => return Err(Status::NAMESPACE_NOT_ATTACHED),
             _ => {}
         }
         attachment = attachment.with(&controller.host_nqn, is_attached);
-        controllers.push(index);
     }
+    let controllers: Vec<usize> = named.iter().map(|&(index, _)| index).collect();
     let others = || target.controllers.iter().flatten().filter(|controller| controller.subsystem == Some(place));
     if is_attached && namespace.is_private && (controllers.len() > 1 || others().any(|it| it.has_namespace(nsid))) {
         return Err(Status::NAMESPACE_PRIVATE);
