@@ -284,6 +284,39 @@ fn formats_and_reservations_are_of_one_namespace_and_a_sanitize_of_all() {
     });
 }
 
+#[test]
+fn a_namespace_in_pieces_is_read_and_written_across_them() {
+    serve(&[], None, |address| {
+        let mut host = host_of(address, 1);
+        leave_room(&mut host);
+        for expected in 2..=4 {
+            assert_eq!(create(&mut host, 16, 0, false), (OK, expected));
+        }
+        assert_eq!((delete(&mut host, 2), delete(&mut host, 4)), (OK, OK));
+        // Two pieces of sixteen units with the third namespace between them.
+        assert_eq!((create(&mut host, 32 * 8 - 3, 1, false), attach(&mut host, 2)), ((OK, 2), OK));
+        assert_eq!((attach(&mut host, 3), capacity(&mut host).1), (OK, 0));
+        let between = vec![0xEE; 16 * UNIT as usize];
+        let write = |range| NvmCommand::Write { range, fua: false };
+        assert_eq!(run(&mut host, 3, write(range(0, 16)), between.clone()), OK);
+        let mut expected = vec![0_u8; (32 * 8 - 3) * 512];
+        // Whole units and parts of them, from the first piece to the second.
+        for (number, first, count) in [(1_u8, 0, 250), (2, 123, 9), (3, 127, 2), (4, 128, 1), (5, 250, 3)] {
+            let data = vec![number; count as usize * 512];
+            expected[first as usize * 512..][..data.len()].copy_from_slice(&data);
+            assert_eq!(run(&mut host, 2, write(range(first, count)), data), OK);
+        }
+        let all = (32 * 8 - 3) as u32;
+        assert!(read(&mut host, 2, range(0, all), 512) == (OK, expected.clone()));
+        assert_eq!(run(&mut host, 2, DEALLOCATE, DsmRange::new(range(125, 6)).as_bytes().to_vec()), OK);
+        expected[125 * 512..131 * 512].fill(0);
+        assert!(read(&mut host, 2, range(100, 60), 512) == (OK, expected[100 * 512..160 * 512].to_vec()));
+        assert!(read(&mut host, 3, range(0, 16), UNIT as u32) == (OK, between));
+        // A unit is used as long as any of its blocks may hold something.
+        assert_eq!(identify(&mut host, cns::NAMESPACE, 2).used_blocks.get(), u64::from(all));
+    });
+}
+
 /// A journal in memory that outlives its engine.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
