@@ -16,7 +16,7 @@ use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
-use crate::namespaces::Spaces;
+use crate::namespaces::{ManageError, Spaces};
 use crate::report::Report;
 use flashyard_blk::{Operation, VolumeInfo};
 use flashyard_flash::SLOT_BYTES;
@@ -25,8 +25,6 @@ use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
 use request::{Change, Erasing, Gather, Pending, Places, Waiting};
-
-pub use manage::{divide, is_divided};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -58,6 +56,19 @@ const NOISE_SPAN: Duration = Duration::from_millis(20);
 
 /// Period at which the lifetime records of drives are stored: a kill may cost what they counted in one.
 const KEEP_PERIOD: Duration = Duration::from_millis(500);
+
+/// Divides a volume into namespaces of so many units of 4 KiB, before clients have seen it; one whose namespaces were kept by an
+/// earlier process stays as it is. Panics beyond the volumes of the world.
+///
+/// Errors: more units than it has; a volume that lies on several drives; a record that cannot be kept.
+pub fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Result<(), ManageError> {
+    manage::divide(engine, volume, sizes)
+}
+
+/// Whether a volume was divided into namespaces, be it one. Panics beyond the volumes of the world.
+pub fn is_divided(engine: &Engine, volume: VolumeId) -> bool {
+    engine.spaces.table(volume).is_some()
+}
 
 /// Runs an enclosure, its media and its front ends.
 pub struct Engine {

@@ -170,15 +170,12 @@ fn damaged(drive: DriveId) -> io::Error {
     )
 }
 
-/// Divides a volume into namespaces of so many units of 4 KiB, before clients have seen it; one whose namespaces were kept by an
-/// earlier process stays as it is. Panics beyond the volumes of the world.
-///
-/// Errors: more units than it has; a volume that lies on several drives; a record that cannot be kept.
-pub fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Result<(), ManageError> {
+/// Divides a volume, unless it is divided: [`super::divide`].
+pub(super) fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Result<(), ManageError> {
     if !can_divide(engine, volume) {
         return Err(ManageError::Refused("it lies on several drives"));
     }
-    if is_divided(engine, volume) {
+    if engine.spaces.table(volume).is_some() {
         return Ok(());
     }
     let units = engine.spaces.world(volume).limits.blocks;
@@ -189,11 +186,6 @@ pub fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Result<()
     set_table(engine, volume, table)?;
     clean(engine, volume);
     Ok(())
-}
-
-/// Whether a volume of the world was divided into namespaces, be it one. Panics beyond the volumes of the world.
-pub fn is_divided(engine: &Engine, volume: VolumeId) -> bool {
-    engine.spaces.table(volume).is_some()
 }
 
 /// Deallocates what is mapped where no namespace is: a process was killed while one was deleted.
