@@ -122,7 +122,7 @@ impl FrontEnds {
     }
 
     /// Tells front end `number` what came of a change of namespaces that it wanted.
-    pub(crate) fn managed(&mut self, number: usize, tag: u64, done: Result<u32, ManageError>) {
+    pub fn managed(&mut self, number: usize, tag: u64, done: Result<u32, ManageError>) {
         self.fronts[number].managed(tag, done);
     }
 

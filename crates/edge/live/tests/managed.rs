@@ -312,8 +312,11 @@ fn a_namespace_in_pieces_is_read_and_written_across_them() {
         expected[125 * 512..131 * 512].fill(0);
         assert!(read(&mut host, 2, range(100, 60), 512) == (OK, expected[100 * 512..160 * 512].to_vec()));
         assert!(read(&mut host, 3, range(0, 16), UNIT as u32) == (OK, between));
-        // A unit is used as long as any of its blocks may hold something.
-        assert_eq!(identify(&mut host, cns::NAMESPACE, 2).used_blocks.get(), u64::from(all));
+        // A unit is used as long as any of its blocks may hold something; the number may be half a second old.
+        let begun = std::time::Instant::now();
+        while identify(&mut host, cns::NAMESPACE, 2).used_blocks.get() != u64::from(all) {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
     });
 }
 
