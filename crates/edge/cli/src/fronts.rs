@@ -78,7 +78,7 @@ pub(crate) fn add_nvme(
     names: &Names<'_>,
     traits: &Traits,
 ) -> Result<()> {
-    let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
+    let ids: Vec<VolumeId> = fronts.drives().iter().map(|volume| volume.id).collect();
     hosts.check(&ids.iter().map(|&id| names.export(id)).collect::<Vec<_>>())?;
     if addresses.is_empty() {
         return Ok(());
@@ -114,7 +114,7 @@ fn nvme(
     names: &Names<'_>,
     traits: &Traits,
 ) -> Result<NvmeTcp> {
-    let volumes = fronts.volumes().to_vec();
+    let volumes = fronts.drives().to_vec();
     let nqn = names.nqn;
     let subsystems = volumes.iter().map(|volume| {
         let block_log2 = volume.block_bytes.trailing_zeros() as u8;
@@ -162,9 +162,9 @@ pub(crate) fn record(options: &ServeOptions, fronts: &mut FrontEnds) -> Result<(
 ///
 /// Errors: an address that cannot be listened on.
 pub(crate) fn add_nbd(fronts: &mut FrontEnds, address: &NbdAddress, names: &Names<'_>) -> Result<()> {
-    let named: Vec<_> = fronts.volumes().iter().map(|&volume| (names.export(volume.id), volume)).collect();
+    let named: Vec<_> = fronts.drives().iter().map(|&volume| (names.export(volume.id), volume)).collect();
     let front = Nbd::new(address, &named).with_context(|| format!("--nbd {address}: cannot be listened on"))?;
-    let ids: Vec<VolumeId> = fronts.volumes().iter().map(|volume| volume.id).collect();
+    let ids: Vec<VolumeId> = fronts.drives().iter().map(|volume| volume.id).collect();
     let drives = if names.volumes.is_empty() { "drive-" } else { "" };
     output::line(&format!("NBD on {}: {drives}{}", front.address(), names.range(&ids)));
     fronts.add(Box::new(front));
@@ -175,7 +175,7 @@ pub(crate) fn add_nbd(fronts: &mut FrontEnds, address: &NbdAddress, names: &Name
 ///
 /// Errors: a path that cannot be listened at.
 pub(crate) fn add_vhost_user(fronts: &mut FrontEnds, path: &Path) -> Result<()> {
-    let front = VhostUserBlk::new(path, fronts.volumes());
+    let front = VhostUserBlk::new(path, fronts.drives());
     let front = front.with_context(|| format!("--vhost-user-blk {}: cannot be listened at", path.display()))?;
     let paths: Vec<String> = front.paths().map(|path| path.display().to_string()).collect();
     let shown = match &paths[..] {

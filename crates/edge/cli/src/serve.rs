@@ -96,6 +96,7 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
         let block_bytes = scenario.serve.block.bytes();
         engine.set_block_bytes(volume, block_bytes).with_context(|| format!("serve.block of {}", scenario.name))?;
     }
+    divide(&mut engine, &resolved, recovered.is_some())?;
     if options.load.is_some() && engine.volumes().iter().any(|volume| volume.block_bytes != UNIT_BYTES) {
         bail!("--load compares blocks of 4 KiB; set serve.block to \"4 KiB\", and format drives of other blocks");
     }
@@ -106,11 +107,11 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
         let file = file.with_context(|| format!("--journal {}: cannot be written", path.display()))?;
         engine.set_journal(Box::new(BufWriter::new(file)));
     }
-    let traits = traits_of(options, &resolved, engine.volumes())?;
+    let traits = traits_of(options, &resolved, engine.fronts_mut().drives())?;
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
     parallel::catch_interrupt()?;
-    announce(&engine, &scenario.name, tempo, data.as_deref(), recovered);
+    announce(&mut engine, &scenario.name, tempo, data.as_deref(), recovered);
     let names = Names { nqn: &scenario.serve.nqn, volumes: &[] };
     fronts::add_nvme(engine.fronts_mut(), &options.listen, hosts, &names, &traits)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(engine.fronts_mut(), address, &names)).transpose()?;
@@ -133,6 +134,41 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
         Some(load) => load.finish(),
         None => Ok(Outcome::Done),
     }
+}
+
+/// Gives drives the namespaces of the scenario, unless an earlier run has left them as they are.
+///
+/// Errors: sizes that do not fit; zones, which are of one namespace.
+fn divide(engine: &mut Engine, resolved: &Resolved, is_kept: bool) -> Result<()> {
+    let serve = &resolved.scenario.serve;
+    let drives: Vec<VolumeInfo> = engine.fronts_mut().drives().to_vec();
+    let served: Vec<(u16, u64)> =
+        drives.iter().map(|it| (it.id.get(), it.size_bytes() / u64::from(UNIT_BYTES))).collect();
+    let sizes = serve.namespace_units(&served).map_err(|error| resolved.locate(error, &[]))?;
+    if serve.zones.size.is_some() {
+        if !sizes.is_empty() {
+            bail!("serve.namespaces: zoned drives (serve.zones) are one namespace; leave one of them out");
+        }
+        if let Some(divided) = drives.iter().find(|drive| flashyard_live::is_divided(engine, drive.id)) {
+            bail!(
+                "drive {} was divided into namespaces, and zoned drives (serve.zones) are one; give another --data, or leave \
+                 serve.zones out",
+                divided.id
+            );
+        }
+    }
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    if is_kept {
+        tracing::info!("drives of an earlier run keep their namespaces, whatever serve.namespaces says");
+        return Ok(());
+    }
+    for drive in drives {
+        let divided = flashyard_live::divide(engine, drive.id, &sizes);
+        divided.with_context(|| format!("serve.namespaces: drive {} cannot be divided", drive.id))?;
+    }
+    Ok(())
 }
 
 /// Bytes of a block of a zoned drive.
@@ -190,13 +226,13 @@ fn log_to_standard_error(verbose: bool) {
     log.with_ansi(colours).with_writer(std::io::stderr).init();
 }
 
-fn announce(engine: &Engine, name: &str, tempo: Tempo, data: Option<&Path>, recovered: Option<RecoveryReport>) {
+fn announce(engine: &mut Engine, name: &str, tempo: Tempo, data: Option<&Path>, recovered: Option<RecoveryReport>) {
     let pace = match tempo {
         Tempo::Scaled(scale) => format!("{scale} simulated seconds a second"),
         Tempo::Off => "as fast as possible".to_owned(),
     };
     let place = data.map_or("memory".to_owned(), |path| path.display().to_string());
-    output::line(&format!("{name}: {} drives, bytes in {place}, pace: {pace}", engine.volumes().len()));
+    output::line(&format!("{name}: {} drives, bytes in {place}, pace: {pace}", engine.fronts_mut().drives().len()));
     if let Some(found) = recovered {
         let end = if found.clean { "in order" } else { "without order; all bytes were checked" };
         output::line(&format!(

@@ -2,8 +2,11 @@
 
 mod change;
 mod erase;
+mod gather;
+mod manage;
 mod pending;
 mod request;
+mod tables;
 mod window;
 
 use crate::budget::Limits;
@@ -13,14 +16,15 @@ use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::Media;
+use crate::namespaces::{ManageError, Spaces};
 use crate::report::Report;
-use flashyard_blk::VolumeInfo;
+use flashyard_blk::{Operation, VolumeInfo};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use request::{Change, Erasing, Pending, Places};
+use request::{Change, Erasing, Gather, Pending, Places, Waiting};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -53,6 +57,19 @@ const NOISE_SPAN: Duration = Duration::from_millis(20);
 /// Period at which the lifetime records of drives are stored: a kill may cost what they counted in one.
 const KEEP_PERIOD: Duration = Duration::from_millis(500);
 
+/// Divides a volume into namespaces of so many units of 4 KiB, before clients have seen it; one whose namespaces were kept by an
+/// earlier process stays as it is. Panics beyond the volumes of the world.
+///
+/// Errors: more units than it has; a volume that lies on several drives; a record that cannot be kept.
+pub fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Result<(), ManageError> {
+    manage::divide(engine, volume, sizes)
+}
+
+/// Whether a volume was divided into namespaces, be it one. Panics beyond the volumes of the world.
+pub fn is_divided(engine: &Engine, volume: VolumeId) -> bool {
+    engine.spaces.table(volume).is_some()
+}
+
 /// Runs an enclosure, its media and its front ends.
 pub struct Engine {
     session: Session,
@@ -74,8 +91,17 @@ pub struct Engine {
     /// Requests that change units in part, and those of them that go on with their next step.
     changes: Slab<Change>,
     changes_to_go_on: Vec<u32>,
-    /// Volumes whose data is being erased.
+    /// Space that is being deallocated: of volumes whose data is erased, of namespaces that come and go.
     erasing: Vec<Erasing>,
+    jobs: u64,
+    waiting: Vec<Waiting>,
+    /// Requests to volumes that do not lie in one piece.
+    gathers: Slab<Gather>,
+    /// Volumes of the world that clients see, and where the volumes of clients lie.
+    exports: Vec<VolumeId>,
+    spaces: Spaces,
+    /// By drive: the volume of the world that lies on it alone.
+    volume_on: Vec<Option<VolumeId>>,
     /// By volume: a unit that its drive maps has 2^n of its blocks.
     shifts: Vec<u8>,
     /// Room for the places of slots, of requests that are over.
@@ -106,8 +132,14 @@ impl Engine {
         }
         let volumes = session.world().volumes();
         let shifts = vec![0; volumes.len()];
-        let volumes = exports.iter().map(|id| volumes[id.index()]).collect();
-        let fronts = FrontEnds::new(volumes)?;
+        let shown = exports.iter().map(|id| volumes[id.index()]).collect();
+        let fronts = FrontEnds::new(shown)?;
+        let mut volume_on = vec![None; session.world().drives().into()];
+        for volume in &volumes {
+            if let [drive] = session.world().drives_of(volume.id)[..] {
+                volume_on[drive.index()] = Some(volume.id);
+            }
+        }
         let mut engine = Self {
             session,
             media,
@@ -124,6 +156,12 @@ impl Engine {
             changes: Slab::default(),
             changes_to_go_on: Vec::new(),
             erasing: Vec::new(),
+            jobs: 0,
+            waiting: Vec::new(),
+            gathers: Slab::default(),
+            exports: exports.to_vec(),
+            spaces: Spaces::new(volumes),
+            volume_on,
             shifts,
             spare_places: Vec::new(),
             given_up: Vec::new(),
@@ -135,6 +173,7 @@ impl Engine {
             requests: [0; 5],
             bytes: [0; 2],
         };
+        manage::resume(&mut engine)?;
         erase::resume(&mut engine);
         Ok(engine)
     }
@@ -200,7 +239,7 @@ impl Engine {
     pub fn run(mut self, mut stop: impl FnMut(Duration) -> bool) -> Result<Report, EngineError> {
         self.lateness.noise = noise(NOISE_SPAN);
         self.pace = Paced::new(self.pace.tempo());
-        self.fronts.start(Drives::of(self.session.world(), &self.media))?;
+        self.fronts.start(Drives::of(self.session.world(), &self.media, &self.spaces))?;
         let mut events = mio::Events::with_capacity(1024);
         let latest = self.session.world().latest();
         while !stop(self.turned) {
@@ -222,7 +261,7 @@ impl Engine {
         // The enclosure does what is due by now before anything is done to it.
         let mut more = self.run_world()?;
         let heard = events.iter().next().is_some();
-        let drives = Drives::of(self.session.world(), &self.media);
+        let drives = Drives::of(self.session.world(), &self.media, &self.spaces);
         more |= self.fronts.turn(self.turned, events, drives, |_| {});
         let asked = self.fronts.has_asked() || !self.changes_to_go_on.is_empty();
         if heard || asked {
@@ -247,7 +286,7 @@ impl Engine {
         if asked && self.pace.tempo() == Tempo::Off {
             more |= self.run_world()?;
         }
-        self.fronts.send(Drives::of(self.session.world(), &self.media));
+        self.fronts.send(Drives::of(self.session.world(), &self.media, &self.spaces));
         self.write_journal();
         // Front ends that wait for room may go on once something was given back.
         Ok(more || self.fronts.has_asked() || !self.changes_to_go_on.is_empty() || self.fronts.releases() != releases)
@@ -300,7 +339,7 @@ impl Engine {
 
     /// Lets one front end work, with the context that it needs.
     fn with_front<R>(&mut self, number: usize, act: impl FnOnce(&mut dyn FrontEnd, &mut Context<'_>) -> R) -> R {
-        self.fronts.with(number, Drives::of(self.session.world(), &self.media), act)
+        self.fronts.with(number, Drives::of(self.session.world(), &self.media, &self.spaces), act)
     }
 
     /// The time at which something is done to the enclosure now: what is due by then has happened.
@@ -323,12 +362,22 @@ impl Engine {
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
             match inbound {
-                Inbound::Submit { front, tag, request, payload } => self.submit(now, (front, tag), request, payload),
+                Inbound::Submit { front, tag, request, payload }
+                    if self.spaces.of(request.volume).is_contiguous() || request.operation == Operation::Flush =>
+                {
+                    self.submit(now, (front, tag), request, payload);
+                }
+                Inbound::Submit { front, tag, request, payload } => {
+                    gather::submit_in_parts(self, now, (front, tag), request, payload);
+                }
                 Inbound::Control { front, tag, control } => {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts.controlled(front, tag, done);
                 }
-                Inbound::Erase { front, tag, volume, erase } => erase::begin(self, (front, tag), volume, erase),
+                Inbound::Erase { front, tag, volume, nsid, erase } => {
+                    erase::begin(self, (front, tag), (volume, nsid), erase);
+                }
+                Inbound::Manage { front, tag, volume, wish } => manage::begin(self, (front, tag), volume, wish),
                 Inbound::GiveUp { front, tag } => given_up.push((front, tag)),
             }
         }
@@ -384,7 +433,14 @@ impl Engine {
         self.session.take_effects(&mut effects);
         for effect in effects.drain(..) {
             match effect {
-                Effect::Payload { drive, movement } => self.move_bytes(drive, &movement)?,
+                Effect::Payload { drive, movement } => {
+                    self.move_bytes(drive, &movement)?;
+                    if !self.spaces.is_plain()
+                        && let Some(volume) = self.volume_on[drive.index()]
+                    {
+                        self.spaces.follow(volume, &movement);
+                    }
+                }
                 Effect::Copied { from, source, drive, logical, slot, before } => {
                     let copied = self.media.copy((from, source), drive, logical, slot, before);
                     copied.map_err(EngineError::Media)?;
@@ -392,13 +448,17 @@ impl Engine {
                 Effect::Answered { token, at, answer } => self.answer(token, at, answer),
                 Effect::Gone { volume } => {
                     tracing::info!(%volume, "volume does not answer any more");
-                    (0..self.fronts.len())
-                        .for_each(|front| self.with_front(front, |front, context| front.gone(volume, context)));
+                    for volume in self.spaces.volumes_in(volume) {
+                        (0..self.fronts.len())
+                            .for_each(|front| self.with_front(front, |front, context| front.gone(volume, context)));
+                    }
                 }
                 Effect::Back { volume } => {
                     tracing::info!(%volume, "volume is back");
-                    (0..self.fronts.len())
-                        .for_each(|front| self.with_front(front, |front, context| front.back(volume, context)));
+                    for volume in self.spaces.volumes_in(volume) {
+                        (0..self.fronts.len())
+                            .for_each(|front| self.with_front(front, |front, context| front.back(volume, context)));
+                    }
                 }
             }
         }
@@ -413,9 +473,9 @@ impl Engine {
         }
         let world = self.session.world();
         for drive in DriveId::first(world.drives()) {
-            let of_drive = self.fronts.volumes().iter().filter(|volume| world.drives_of(volume.id).contains(&drive));
+            let of_drive = self.exports.iter().filter(|volume| world.drives_of(**volume).contains(&drive));
             let entries = |volume: VolumeId| self.fronts.iter().map(move |front| front.error_entries(volume));
-            let errors = of_drive.flat_map(|volume| entries(volume.id)).sum();
+            let errors = of_drive.flat_map(|&volume| entries(volume)).sum();
             let before = self.media.drive(drive).before();
             let life = before.until(&world.health(drive, world.now()), self.pace.elapsed(), errors);
             let life = if world.presence(drive) == Presence::NoPower { life.dark() } else { life };
@@ -441,7 +501,7 @@ impl Engine {
     }
 
     fn finish(mut self) -> Result<Report, EngineError> {
-        self.fronts.stop(Drives::of(self.session.world(), &self.media));
+        self.fronts.stop(Drives::of(self.session.world(), &self.media, &self.spaces));
         self.keep_lives();
         self.session.end();
         self.write_journal();

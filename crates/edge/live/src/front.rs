@@ -27,10 +27,11 @@
 
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Erase, Erasures, Life, Media, reads_as_zeros};
+use crate::namespaces::{Manage, ManageError, NamespaceInfo, Spaces};
 use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_flash::{Layout, SLOT_BYTES};
-use flashyard_nvmf::target::Strangers;
+use flashyard_nvmf::target::{Attachment, Strangers};
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
@@ -52,14 +53,14 @@ pub struct Answered<'a> {
 
 /// The drives below an engine's volumes, for what protocols tell of drives.
 #[derive(Clone, Copy)]
-pub struct Drives<'a>(Option<(&'a dyn Served, &'a Media)>);
+pub struct Drives<'a>(Option<(&'a dyn Served, &'a Media, &'a Spaces)>);
 
 impl<'a> Drives<'a> {
     /// Volumes that are made of other things.
     pub const NONE: Self = Self(None);
 
-    pub(crate) fn of(world: &'a dyn Served, media: &'a Media) -> Self {
-        Self(Some((world, media)))
+    pub(crate) fn of(world: &'a dyn Served, media: &'a Media, spaces: &'a Spaces) -> Self {
+        Self(Some((world, media, spaces)))
     }
 }
 
@@ -89,7 +90,7 @@ pub struct Context<'a> {
     pub(crate) budget: &'a mut Budget,
     pub(crate) reserved: &'a mut Reserved,
     /// Volumes whose data is being erased, and how far, of 65,536 in all.
-    pub(crate) erasing: &'a BTreeMap<VolumeId, u16>,
+    pub(crate) erasing: &'a BTreeMap<VolumeId, (u16, u32)>,
 }
 
 /// Readiness of a socket, as the operating system reports it.
@@ -129,10 +130,23 @@ pub enum Inbound {
         front: usize,
         /// Its number for it.
         tag: u64,
-        /// Which volume.
+        /// Which volume of the world.
         volume: VolumeId,
+        /// Which of its namespaces, or [`flashyard_nvme::NSID_ALL`].
+        nsid: u32,
         /// How.
         erase: Erase,
+    },
+    /// The namespaces of a drive are to be others ([`Context::manage`]).
+    Manage {
+        /// Number of the front end.
+        front: usize,
+        /// Its number for it.
+        tag: u64,
+        /// Which volume of the world.
+        volume: VolumeId,
+        /// The wish.
+        wish: Manage,
     },
     /// Something is to be done to a drive ([`Context::control`]).
     Control {
@@ -188,15 +202,71 @@ impl Context<'_> {
         self.inbox.push(Inbound::Control { front: self.front, tag, control });
     }
 
-    /// Lets all data of a volume go, as a client has asked for; how that begins, or ends, comes as [`FrontEnd::erased`].
-    /// Requests of its clients that are under way end first, and others are refused until the end.
-    pub fn erase(&mut self, tag: u64, volume: VolumeId, erase: Erase) {
-        self.inbox.push(Inbound::Erase { front: self.front, tag, volume, erase });
+    /// Lets all data of a namespace of a drive go, or of all (`nsid`), as a client has asked for; how that begins, or ends, comes as
+    /// [`FrontEnd::erased`]. Requests of its clients that are under way end first, and others are refused until the end.
+    pub fn erase(&mut self, tag: u64, (volume, nsid): (VolumeId, u32), erase: Erase) {
+        self.inbox.push(Inbound::Erase { front: self.front, tag, volume, nsid, erase });
+    }
+
+    /// Changes the namespaces of a drive, as a client has asked for; what comes of it comes as [`FrontEnd::managed`].
+    pub fn manage(&mut self, tag: u64, volume: VolumeId, wish: Manage) {
+        self.inbox.push(Inbound::Manage { front: self.front, tag, volume, wish });
     }
 
     /// How far the data of a volume is being erased, of 65,536 in all; `None` while it is not.
     pub fn erasing(&self, volume: VolumeId) -> Option<u16> {
-        self.erasing.get(&volume).copied()
+        self.erasing.get(&volume).map(|&(progress, _)| progress)
+    }
+
+    /// How far data of a drive is being erased, and which of its namespaces that is about, or all.
+    pub(crate) fn erasing_of(&self, drive: VolumeId) -> Option<(u16, u32)> {
+        let namespaces = self.namespaces(drive).into_iter().map(|namespace| namespace.volume);
+        namespaces.chain([drive]).find_map(|volume| self.erasing.get(&volume).copied())
+    }
+
+    /// The volume of the world in which a volume lies: the drive of a namespace.
+    pub fn drive_volume(&self, volume: VolumeId) -> VolumeId {
+        self.drives.0.map_or(volume, |(_, _, spaces)| spaces.world_of(volume))
+    }
+
+    /// The namespaces of a drive, given as a volume of the world; of volumes that are made of other things the only one.
+    pub fn namespaces(&self, drive: VolumeId) -> Vec<NamespaceInfo> {
+        let attachment = Attachment::EVERYBODY;
+        let only = || vec![NamespaceInfo { nsid: 1, serial: 0, volume: drive, is_private: false, attachment }];
+        self.drives.0.map_or_else(only, |(_, _, spaces)| spaces.namespaces(drive))
+    }
+
+    /// The number of a namespace of a drive as a volume.
+    #[inline]
+    pub fn namespace(&self, drive: VolumeId, nsid: u32) -> VolumeId {
+        match self.drives.0 {
+            Some((_, _, spaces)) if nsid != 1 => spaces.volume_of(drive, nsid),
+            _ => drive,
+        }
+    }
+
+    /// The identifier of a volume among the namespaces of its drive.
+    pub fn nsid_of(&self, volume: VolumeId) -> u32 {
+        self.drives.0.map_or(1, |(_, _, spaces)| spaces.nsid_of(volume))
+    }
+
+    /// Whether a drive, given as a volume of the world, was divided into namespaces; one that was not is one namespace.
+    pub fn is_divided(&self, drive: VolumeId) -> bool {
+        self.drives.0.is_some_and(|(_, _, spaces)| spaces.table(drive).is_some())
+    }
+
+    /// Whether a drive can be divided: it is one, and volumes have numbers for its namespaces.
+    pub fn can_divide(&self, drive: VolumeId) -> bool {
+        self.formats(drive).len() > 1 && self.drives.0.is_some_and(|(_, _, spaces)| spaces.can_divide())
+    }
+
+    /// Bytes of a drive, given as a volume of the world, and those that no namespace has.
+    pub fn capacity_bytes(&self, drive: VolumeId) -> (u64, u64) {
+        let of_volume = || self.volume(drive).map_or(0, VolumeInfo::size_bytes);
+        self.drives.0.map_or_else(
+            || (of_volume(), 0),
+            |(_, _, spaces)| (spaces.world(drive).size_bytes(), spaces.free_bytes(drive)),
+        )
     }
 
     /// Traces of formats and sanitizes of a volume. Panics beyond the volumes of the world.
@@ -247,8 +317,8 @@ impl Context<'_> {
     /// The drive that stands for a volume where its protocol knows one drive only: the first of those on which its bytes
     /// lie, and drive 0 where they lie on none. Panics beyond the volumes of the world.
     pub fn first_drive_of(&self, volume: VolumeId) -> DriveId {
-        self.drives.0.map_or(DriveId::default(), |(world, _)| {
-            *world.drives_of(volume).first().expect("a volume lies on a drive")
+        self.drives.0.map_or(DriveId::default(), |(world, _, spaces)| {
+            *world.drives_of(spaces.world_of(volume)).first().expect("a volume lies on a drive")
         })
     }
 
@@ -259,8 +329,9 @@ impl Context<'_> {
 
     /// State of a block now, with everything that was answered. Panics beyond the blocks of the volume.
     pub fn block_state(&self, volume: VolumeId, block: u64) -> BlockState {
-        let Some((world, media)) = self.drives.0 else { return BlockState::Data };
-        match world.place(volume, block / self.blocks_of_unit(volume)) {
+        let Some((world, media, spaces)) = self.drives.0 else { return BlockState::Data };
+        let unit = spaces.of(volume).unit(block / self.blocks_of_unit(volume));
+        match world.place(spaces.world_of(volume), unit) {
             Some((_, slot)) if !slot.is_some() => BlockState::Unmapped,
             Some((drive, slot)) if reads_as_zeros(media.drive(drive), slot) => BlockState::Zeros,
             _ => BlockState::Data,
@@ -270,14 +341,18 @@ impl Context<'_> {
     /// The life of a volume's first drive since the world began, for its health log. Panics beyond the volumes of the
     /// world.
     pub fn health(&self, volume: VolumeId) -> Health {
-        let health = |(world, _): (&dyn Served, _)| world.health(self.first_drive_of(volume), world.now());
+        let health = |(world, _, _): (&dyn Served, _, _)| world.health(self.first_drive_of(volume), world.now());
         self.drives.0.map(health).unwrap_or_default()
     }
 
     /// Blocks of a volume that hold something, counted by whole units, as the drive on which most of them lie has it; `None` for a volume that is
     /// made of other things. Panics beyond the volumes of the world.
     pub fn used_blocks(&self, volume: VolumeId) -> Option<u64> {
-        let (world, _) = self.drives.0?;
+        let (world, _, spaces) = self.drives.0?;
+        if let Some(used) = spaces.of(volume).used() {
+            let blocks = self.volume(volume).map_or(0, |volume| volume.limits.blocks);
+            return Some((used * self.blocks_of_unit(volume)).min(blocks));
+        }
         let mapped = |drive: DriveId| world.health(drive, world.now()).mapped_slots;
         let units = world.drives_of(volume).into_iter().map(mapped).max();
         units.map(|units| units * self.blocks_of_unit(volume))
@@ -292,7 +367,7 @@ impl Context<'_> {
     /// Panics beyond the volumes of the world.
     pub fn formats(&self, volume: VolumeId) -> &'static [u8] {
         match self.drives.0 {
-            Some((world, _)) if world.drives_of(volume).len() == 1 => &FORMATS,
+            Some((world, _, spaces)) if world.drives_of(spaces.world_of(volume)).len() == 1 => &FORMATS,
             Some(_) => &FORMATS[..1],
             None => &[],
         }
@@ -301,18 +376,18 @@ impl Context<'_> {
     /// How the flash of a volume's first drive is divided; `None` for a volume that is made of other things. Panics beyond
     /// the volumes of the world.
     pub fn layout(&self, volume: VolumeId) -> Option<Layout> {
-        self.drives.0.map(|(world, _)| world.layout(self.first_drive_of(volume)))
+        self.drives.0.map(|(world, _, _)| world.layout(self.first_drive_of(volume)))
     }
 
     /// The lifetime record of a volume's first drive before the world began, with this start. Panics beyond the volumes of
     /// the world.
     pub(crate) fn before(&self, volume: VolumeId) -> Life {
-        self.drives.0.map(|(_, media)| *media.drive(self.first_drive_of(volume)).before()).unwrap_or_default()
+        self.drives.0.map(|(_, media, _)| *media.drive(self.first_drive_of(volume)).before()).unwrap_or_default()
     }
 
     /// Capacity that a volume's first drive has left, where its flash wears. Panics beyond the volumes of the world.
     pub fn capacity(&self, volume: VolumeId) -> Option<Capacity> {
-        self.drives.0.and_then(|(world, _)| world.capacity(self.first_drive_of(volume)))
+        self.drives.0.and_then(|(world, _, _)| world.capacity(self.first_drive_of(volume)))
     }
 }
 
@@ -349,7 +424,13 @@ pub trait FrontEnd {
         let _ = (tag, done);
     }
 
-    /// The blocks of a volume are others now, or it is being erased, or is so no more: [`Context::volume`] and
+    /// A change that [`Context::manage`] asked for under `tag` is done, with the namespace that it was about, or refused; in the case of
+    /// several the first.
+    fn managed(&mut self, tag: u64, done: Result<u32, ManageError>) {
+        let _ = (tag, done);
+    }
+
+    /// A volume has come or gone, its blocks are others now, or it is being erased, or is so no more: [`Context::volume`] and
     /// [`Context::erasing`] tell.
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let _ = (volume, context);

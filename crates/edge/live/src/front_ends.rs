@@ -5,6 +5,7 @@
 use crate::budget::{Budget, Limits};
 use crate::error::EngineError;
 use crate::front::{Answered, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
+use crate::namespaces::ManageError;
 use crate::record::Recorder;
 use crate::reserved::Reserved;
 use flashyard_blk::VolumeInfo;
@@ -24,8 +25,9 @@ const SPARE_BYTES_MAX: usize = 16 << 20;
 /// The front ends of one engine.
 pub struct FrontEnds {
     fronts: Vec<Box<dyn FrontEnd>>,
-    /// Those that clients see.
+    /// Those that clients see, and what they lie in: the same but for drives of several namespaces.
     volumes: Vec<VolumeInfo>,
+    drives: Vec<VolumeInfo>,
     poll: mio::Poll,
     waker: Arc<mio::Waker>,
     /// When this turn began.
@@ -37,7 +39,7 @@ pub struct FrontEnds {
     spare_bytes: usize,
     recorder: Option<Recorder>,
     reserved: Reserved,
-    erasing: BTreeMap<VolumeId, u16>,
+    erasing: BTreeMap<VolumeId, (u16, u32)>,
 }
 
 impl FrontEnds {
@@ -49,6 +51,7 @@ impl FrontEnds {
         let waker = Arc::new(mio::Waker::new(poll.registry(), WAKE)?);
         Ok(Self {
             fronts: Vec::new(),
+            drives: volumes.clone(),
             volumes,
             poll,
             waker,
@@ -77,8 +80,7 @@ impl FrontEnds {
 
     /// Writes a trace of all requests to `out` from now on: what came when, and how long it took.
     pub fn record(&mut self, out: Box<dyn io::Write>) {
-        let block_bytes = self.volumes.iter().map(|volume| volume.block_bytes).collect();
-        self.recorder = Some(Recorder::new(out, block_bytes));
+        self.recorder = Some(Recorder::new(out, block_bytes(&self.volumes)));
     }
 
     /// Ends a wait, from any thread.
@@ -91,18 +93,23 @@ impl FrontEnds {
         &self.volumes
     }
 
-    /// A volume that clients see has other blocks from now on.
-    pub(crate) fn set_blocks(&mut self, volume: VolumeInfo) {
-        if let Some(shown) = self.volumes.iter_mut().find(|shown| shown.id == volume.id) {
-            *shown = volume;
-        }
+    /// The drives in which these volumes lie, whatever namespaces they have.
+    pub fn drives(&self) -> &[VolumeInfo] {
+        &self.drives
+    }
+
+    /// Clients see these volumes from now on, which lie in these drives.
+    pub(crate) fn set_volumes(&mut self, volumes: Vec<VolumeInfo>, drives: Vec<VolumeInfo>) {
+        (self.volumes, self.drives) = (volumes, drives);
+        let block_bytes = block_bytes(&self.volumes);
         if let Some(recorder) = &mut self.recorder {
-            recorder.set_blocks(self.volumes.iter().map(|volume| volume.block_bytes).collect());
+            recorder.set_blocks(block_bytes);
         }
     }
 
-    /// The data of a volume is being erased, and so far, or it is so no more.
-    pub(crate) fn set_erasing(&mut self, volume: VolumeId, progress: Option<u16>) {
+    /// The data of a volume is being erased, and so far, alone or with others (the namespace that it is about, or all); or it is so
+    /// no more.
+    pub(crate) fn set_erasing(&mut self, volume: VolumeId, progress: Option<(u16, u32)>) {
         match progress {
             Some(progress) => self.erasing.insert(volume, progress),
             None => self.erasing.remove(&volume),
@@ -112,6 +119,11 @@ impl FrontEnds {
     /// Tells front end `number` what came of an erasure that it wanted.
     pub fn erased(&mut self, number: usize, tag: u64, done: Result<(), Refused>) {
         self.fronts[number].erased(tag, done);
+    }
+
+    /// Tells front end `number` what came of a change of namespaces that it wanted.
+    pub fn managed(&mut self, number: usize, tag: u64, done: Result<u32, ManageError>) {
+        self.fronts[number].managed(tag, done);
     }
 
     /// Where an engine registers sockets of its own, under the tokens of [`FrontEnds::token`].
@@ -281,4 +293,12 @@ impl FrontEnds {
     pub fn wake_at(&self) -> Option<Duration> {
         self.iter().filter_map(FrontEnd::wake_at).min()
     }
+}
+
+/// Bytes of a block of each volume, by number.
+fn block_bytes(volumes: &[VolumeInfo]) -> Vec<u32> {
+    let count = volumes.iter().map(|volume| volume.id.index() + 1).max().unwrap_or(0);
+    let mut found = vec![0; count];
+    volumes.iter().for_each(|volume| found[volume.id.index()] = volume.block_bytes);
+    found
 }

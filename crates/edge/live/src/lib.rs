@@ -28,6 +28,7 @@ mod host;
 mod load;
 mod media;
 mod namespace;
+mod namespaces;
 mod nbd;
 mod nvme_tcp;
 mod peers;
@@ -42,7 +43,7 @@ pub use assemble::{SetUp, SetUpError, set_up};
 pub use budget::Limits;
 pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
 pub use clock::{Lateness, Paced, Tempo, noise};
-pub use engine::Engine;
+pub use engine::{Engine, divide, is_divided};
 pub use error::{BlockSizeError, EngineError};
 pub use flashyard_blk::Payload;
 pub use flashyard_nvmf::target::Strangers;
@@ -55,6 +56,7 @@ pub use media::{
     Data, DataDirectory, DriveMedia, Erase, Erasures, Media, MediaError, Opened, RecoveryReport, SanitizeOutcome, Shape,
 };
 pub use namespace::{NamespaceError, RemoteNamespace};
+pub use namespaces::{Manage, ManageError, NAMESPACES_MAX, NamespaceInfo};
 pub use nbd::{Nbd, NbdAddress};
 pub use nvme_tcp::{ListenError, NvmeTcp};
 pub use remote::{Ended, Handle, Remote};

@@ -54,6 +54,15 @@ struct Disk {
     is_knocked: bool,
 }
 
+/// A volume as a disk at `path`.
+///
+/// Errors: a path that cannot be listened at.
+fn disk(path: &Path, volume: VolumeInfo) -> io::Result<Disk> {
+    let (name, listener) = SocketPath::listen(path)?;
+    listener.set_nonblocking(true)?;
+    Ok(Disk { volume, listener, name: Some(name), peer: None, abandoned: 0, is_knocked: true })
+}
+
 /// The program that runs a guest.
 struct Peer {
     stream: UnixStream,
@@ -86,18 +95,16 @@ impl VhostUserBlk {
     ///
     /// Errors: a path that cannot be listened at, such as one at which another server does.
     pub fn new(path: &Path, volumes: &[VolumeInfo]) -> io::Result<Self> {
-        let disk = |volume: &VolumeInfo| {
+        let of_volume = |volume: &VolumeInfo| {
             let mut own = PathBuf::from(path);
             if volumes.len() > 1 {
                 let mut name = own.into_os_string();
                 name.push(format!("-{}", volume.id));
                 own = name.into();
             }
-            let (name, listener) = SocketPath::listen(&own)?;
-            listener.set_nonblocking(true)?;
-            Ok(Disk { volume: *volume, listener, name: Some(name), peer: None, abandoned: 0, is_knocked: true })
+            disk(&own, *volume)
         };
-        let disks = volumes.iter().map(disk).collect::<io::Result<_>>()?;
+        let disks = volumes.iter().map(of_volume).collect::<io::Result<_>>()?;
         Ok(Self { disks, under_way: Slab::default(), bytes: 0, to_flush: Vec::new(), owed: Vec::new() })
     }
 
@@ -106,11 +113,38 @@ impl VhostUserBlk {
         self.disks.iter().filter_map(|disk| disk.name.as_ref()).map(SocketPath::path)
     }
 
+    fn listen(&self, place: usize, context: &Context<'_>) -> io::Result<()> {
+        let mut source = SourceFd(&self.disks[place].listener.as_raw_fd());
+        context.registry().register(&mut source, context.token(place * KEYS), Interest::READABLE)
+    }
+
+    /// The size of a disk may be another one.
+    fn take_shape(&mut self, volume: VolumeId, context: &Context<'_>) {
+        if let Some(&now) = context.volume(volume) {
+            self.disks.iter_mut().filter(|disk| disk.volume.id == volume).for_each(|disk| disk.volume = now);
+        }
+    }
+
+    /// Listens for guests of a namespace behind the first of its drive, if it does not: beside the socket of the drive.
+    ///
+    /// Errors: those of the operating system.
+    fn add(&mut self, volume: VolumeId, context: &Context<'_>) -> io::Result<()> {
+        let drive = context.drive_volume(volume);
+        let of_drive = self.disks.iter().find(|disk| disk.volume.id == drive).and_then(|disk| disk.name.as_ref());
+        let is_there = self.disks.iter().any(|disk| disk.volume.id == volume);
+        let (Some(name), Some(&now), false) = (of_drive, context.volume(volume), is_there) else { return Ok(()) };
+        let mut path = name.path().to_owned().into_os_string();
+        path.push(format!(".{}", context.nsid_of(volume)));
+        self.disks.push(disk(&PathBuf::from(path), now)?);
+        self.listen(self.disks.len() - 1, context)
+    }
+
     /// Lets the next guest in, once all requests of the last one have ended, and an erasure of the disk.
     fn accept(&mut self, place: usize, context: &Context<'_>) {
         let disk = &mut self.disks[place];
         let is_being_erased = context.erasing(disk.volume.id).is_some();
-        if disk.peer.is_some() || disk.abandoned > 0 || is_being_erased {
+        let is_gone = context.volume(disk.volume.id).is_none();
+        if disk.peer.is_some() || disk.abandoned > 0 || is_being_erased || is_gone {
             return;
         }
         let stream = match disk.listener.accept() {
@@ -331,9 +365,14 @@ impl FrontEnd for VhostUserBlk {
     }
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        for (place, disk) in self.disks.iter().enumerate() {
-            let mut source = SourceFd(&disk.listener.as_raw_fd());
-            context.registry().register(&mut source, context.token(place * KEYS), Interest::READABLE)?;
+        for place in 0..self.disks.len() {
+            self.listen(place, context)?;
+        }
+        for drive in self.disks.iter().map(|disk| disk.volume.id).collect::<Vec<_>>() {
+            self.take_shape(drive, context);
+            for namespace in context.namespaces(drive) {
+                self.add(namespace.volume, context)?;
+            }
         }
         Ok(())
     }
@@ -417,8 +456,9 @@ impl FrontEnd for VhostUserBlk {
     }
 
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        if let Some(&now) = context.volume(volume) {
-            self.disks.iter_mut().filter(|disk| disk.volume.id == volume).for_each(|disk| disk.volume = now);
+        self.take_shape(volume, context);
+        if let Err(error) = self.add(volume, context) {
+            tracing::error!(%error, %volume, "a namespace is no disk of virtual machines");
         }
     }
 

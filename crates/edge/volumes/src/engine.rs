@@ -10,7 +10,7 @@ use crate::stack::Stack;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::volumes::Leg;
 use flashyard_latte::Counters;
-use flashyard_live::{Drives, EngineError, FrontEnds, Inbound};
+use flashyard_live::{Drives, EngineError, FrontEnds, Inbound, ManageError};
 use flashyard_served::Refused;
 use flashyard_service::Service;
 use flashyard_services::Below;
@@ -435,6 +435,10 @@ impl VolumeEngine {
                 Inbound::Erase { front, tag, .. } => {
                     let reason = "a volume that is made of other things is not formatted".to_owned();
                     self.fronts.erased(front, tag, Err(Refused::Control { reason }));
+                }
+                Inbound::Manage { front, tag, .. } => {
+                    let refused = ManageError::Refused("a volume that is made of other things is one namespace");
+                    self.fronts.managed(front, tag, Err(refused));
                 }
                 Inbound::Control { front, tag, .. } => {
                     let reason = "the volume is no drive of a model".to_owned();

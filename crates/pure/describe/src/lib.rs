@@ -25,6 +25,7 @@ pub mod lending;
 pub mod load;
 mod measured;
 mod names;
+mod namespaces;
 mod parse;
 mod places;
 mod planned;

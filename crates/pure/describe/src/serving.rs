@@ -1,6 +1,7 @@
 //! How a system serves: the `[serve]` section.
 
-use crate::quantity::Time;
+use crate::error::ScenarioError;
+use crate::quantity::{Size, Time};
 use crate::zones::ZonesSection;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,6 +20,10 @@ pub struct ServeSection {
     /// Blocks of the drives as clients see them: `4 KiB`, the unit that drives map, or `512 B`, parts of it. A drive that a host has
     /// formatted has the blocks of that format.
     pub block: BlockSize,
+    /// Sizes of the namespaces of each drive, in whole blocks of 4 KiB; without this a drive is one namespace. What they leave is free
+    /// for namespaces that hosts create. Drives of `data` that were served before keep the namespaces that they have.
+    #[schemars(transform = crate::namespaces::bounded)]
+    pub namespaces: Vec<Size>,
     /// `real`, `off` (as fast as possible while requests are in flight), or simulated seconds for each second.
     pub pace: Pacing,
     /// Erases that a block takes before the drive counts as used up.
@@ -29,6 +34,16 @@ pub struct ServeSection {
     /// 99th percentile of lateness above which the report calls its timings unusable.
     #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1000 s"))]
     pub lateness_tolerance: Time,
+}
+
+impl ServeSection {
+    /// Sizes of the namespaces of each served drive, in units of 4 KiB; `served` are numbers of drives and their units. None: a drive
+    /// is one namespace.
+    ///
+    /// Errors: sizes that are no whole units, or for which a drive has no room; more than a drive may have.
+    pub fn namespace_units(&self, served: &[(u16, u64)]) -> Result<Vec<u64>, ScenarioError> {
+        crate::namespaces::units(&self.namespaces, served)
+    }
 }
 
 /// The size of blocks of served drives.
@@ -105,6 +120,7 @@ impl Default for ServeSection {
             nqn: "nqn.2026-11.io.flashyard:drive-".to_owned(),
             data: None,
             block: BlockSize::Unit,
+            namespaces: Vec::new(),
             pace: Pacing::Scaled(1.0),
             // [X] three-level flash of data centres
             endurance_erases: 3000,

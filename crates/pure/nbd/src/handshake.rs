@@ -54,7 +54,7 @@ pub(crate) fn answer(number: u32, data: &[u8], terms: &mut Terms, exports: &[Exp
             Agreed::End(Closed::ByClient)
         }
         option::LIST if data.is_empty() => {
-            for export in exports {
+            for export in exports.iter().filter(|export| !export.is_gone) {
                 let name = export.name.as_bytes();
                 option_reply(number, reply::SERVER, &[&(name.len() as u32).to_be_bytes(), name], out);
             }
@@ -168,7 +168,7 @@ fn name_and_wishes<'a>(reader: &mut Reader<'a>) -> Option<(&'a [u8], &'a [u8])> 
 
 /// The export of that name; the empty name is the first one.
 fn find(name: &[u8], exports: &[Export]) -> Option<usize> {
-    exports.iter().position(|export| name.is_empty() || export.name.as_bytes() == name)
+    exports.iter().position(|export| !export.is_gone && (name.is_empty() || export.name.as_bytes() == name))
 }
 
 /// Likewise, if clients can attach to it now; else why not.

@@ -15,6 +15,8 @@ pub struct Export {
     pub block_bytes: u32,
     /// Clients cannot attach to it now: its backend is not there.
     pub is_away: bool,
+    /// There is no such export any more: it keeps its place for those that know it by its number.
+    pub is_gone: bool,
     /// The server can say which blocks are allocated, and frees blocks faster than it writes them.
     pub has_map: bool,
 }

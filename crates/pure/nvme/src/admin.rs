@@ -18,6 +18,10 @@ pub mod opcode {
     pub const GET_FEATURES: u8 = 0x0A;
     /// Asynchronous Event Request.
     pub const ASYNC_EVENT_REQUEST: u8 = 0x0C;
+    /// Namespace Management.
+    pub const NAMESPACE_MANAGEMENT: u8 = 0x0D;
+    /// Namespace Attachment.
+    pub const NAMESPACE_ATTACHMENT: u8 = 0x15;
     /// Keep Alive.
     pub const KEEP_ALIVE: u8 = 0x18;
     /// Format NVM.
@@ -96,6 +100,22 @@ pub enum AdminCommand {
     Format(Format),
     /// Sanitize.
     Sanitize(Sanitize),
+    /// Namespace Management.
+    ManageNamespace {
+        /// Namespace to delete, or [`crate::NSID_ALL`]; of no meaning to others.
+        nsid: u32,
+        /// One of the constants of [`Management`].
+        select: u8,
+        /// I/O command set of a namespace to be created.
+        command_set: u8,
+    },
+    /// Namespace Attachment: the controllers are a list in its data.
+    AttachNamespace {
+        /// Namespace.
+        nsid: u32,
+        /// One of the constants of [`Management`].
+        select: u8,
+    },
 }
 
 impl AdminCommand {
@@ -111,6 +131,8 @@ impl AdminCommand {
             Self::KeepAlive => "Keep Alive",
             Self::Format(_) => "Format NVM",
             Self::Sanitize(_) => "Sanitize",
+            Self::ManageNamespace { .. } => "Namespace Management",
+            Self::AttachNamespace { .. } => "Namespace Attachment",
         }
     }
 }
@@ -200,6 +222,14 @@ impl AdminCommand {
             opcode::KEEP_ALIVE => Self::KeepAlive,
             opcode::FORMAT_NVM => Self::Format(Format::decode(sqe)),
             opcode::SANITIZE => Self::Sanitize(Sanitize::decode(sqe)),
+            opcode::NAMESPACE_MANAGEMENT => Self::ManageNamespace {
+                nsid: sqe.nsid.get(),
+                select: sqe.cdw(10) as u8 & 0xF,
+                command_set: (sqe.cdw(11) >> 24) as u8,
+            },
+            opcode::NAMESPACE_ATTACHMENT => {
+                Self::AttachNamespace { nsid: sqe.nsid.get(), select: sqe.cdw(10) as u8 & 0xF }
+            }
             opcode => return Err(UnknownOpcode { opcode }),
         })
     }
@@ -235,6 +265,15 @@ impl AdminCommand {
                 sqe.set_cdw(10, sanitize.dword());
                 sqe.set_cdw(11, sanitize.pattern);
             }
+            Self::ManageNamespace { nsid, select, command_set } => {
+                sqe.nsid = U32::new(nsid);
+                sqe.set_cdw(10, u32::from(select & 0xF));
+                sqe.set_cdw(11, u32::from(command_set) << 24);
+            }
+            Self::AttachNamespace { nsid, select } => {
+                sqe.nsid = U32::new(nsid);
+                sqe.set_cdw(10, u32::from(select & 0xF));
+            }
             Self::AsyncEventRequest | Self::KeepAlive => {}
         }
         sqe
@@ -252,8 +291,25 @@ impl AdminCommand {
             Self::KeepAlive => opcode::KEEP_ALIVE,
             Self::Format(_) => opcode::FORMAT_NVM,
             Self::Sanitize(_) => opcode::SANITIZE,
+            Self::ManageNamespace { .. } => opcode::NAMESPACE_MANAGEMENT,
+            Self::AttachNamespace { .. } => opcode::NAMESPACE_ATTACHMENT,
         }
     }
+}
+
+/// Choices of Namespace Management and Namespace Attachment (Base 2.0, sections 5.23 and 5.22).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Management;
+
+impl Management {
+    /// Namespace Management: create.
+    pub const CREATE: u8 = 0;
+    /// Namespace Management: delete.
+    pub const DELETE: u8 = 1;
+    /// Namespace Attachment: attach.
+    pub const ATTACH: u8 = 0;
+    /// Namespace Attachment: detach.
+    pub const DETACH: u8 = 1;
 }
 
 /// Format NVM (Base 2.0, section 5.14): a namespace gets blocks of another format, and its data is gone.
@@ -451,6 +507,12 @@ mod tests {
             (0_u32..1 << 10, any::<u32>()).prop_map(|(bits, pattern)| {
                 AdminCommand::Sanitize(Sanitize { pattern, ..Sanitize::of_dword(bits) })
             }),
+            any::<(u32, u8, u8)>().prop_map(|(nsid, select, command_set)| AdminCommand::ManageNamespace {
+                nsid,
+                select: select & 0xF,
+                command_set
+            }),
+            any::<(u32, u8)>().prop_map(|(nsid, select)| AdminCommand::AttachNamespace { nsid, select: select & 0xF }),
             Just(AdminCommand::AsyncEventRequest),
             Just(AdminCommand::KeepAlive),
         ]

@@ -59,7 +59,7 @@
 //! # What there is not
 //!
 //! TLS, the Diffie-Hellman groups of authentication, metadata and protection information, fused commands,
-//! Write Uncorrectable, Copy between namespaces, vendor commands but Remap, namespace management, persistent events; of zones
+//! Write Uncorrectable, Copy between namespaces, vendor commands but Remap, thin provisioning, persistent events; of zones
 //! descriptor extensions, random write areas and the log page of changed ones. ANA states are those that the owner sets.
 //!
 //! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, Zoned Namespace Command Set

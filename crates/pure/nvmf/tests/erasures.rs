@@ -25,7 +25,7 @@ fn world() -> World {
 
 /// The backend says this of the drive from now on.
 fn tell(world: &mut World, under_way: Option<(ErasureKind, u16)>, sanitized: Sanitized, command: u32) {
-    let erasure = Erasure { under_way, sanitized, command };
+    let erasure = Erasure { under_way, sanitized, command, nsid: 0 };
     world.target.set_figures(0, Figures { erasure, ..Figures::default() });
 }
 
@@ -91,7 +91,7 @@ fn a_format_is_settled_by_the_backend_and_holds_other_commands_off_until_then() 
     assert_eq!(progress(&mut world), 0x80);
     world.events();
     let demand = ask(&mut world, format(NSID_ALL, 1, Format::USER_DATA_ERASE));
-    assert_eq!(demand.wish, Wish::Format { block_log2: 9, destroys: true });
+    assert_eq!(demand.wish, Wish::Format { nsid: NSID_ALL, block_log2: 9, destroys: true });
     // From the command on, whether or not the backend has said anything.
     assert_eq!(read_status(&mut world), Status::FORMAT_IN_PROGRESS);
     assert_eq!(refusal(&mut world, format(1, 0, 0)), Status::FORMAT_IN_PROGRESS);

@@ -6,6 +6,7 @@
 //! the time that a drive takes, and finds out whether the unit can be read.
 
 use super::Engine;
+use super::gather::{counted, reply};
 use super::request::{Change, Step};
 use super::window::Window;
 use crate::error::EngineError;
@@ -66,13 +67,16 @@ impl Engine {
     fn end_change(&mut self, number: u32, at: SimTime) {
         let Some(change) = self.changes.remove(number as usize) else { return };
         let Change { front, tag, request, payload, asked, answer, no_room, .. } = change;
-        self.fronts.answered(front, Answered { tag, answer, no_room, data: Data::NONE });
+        let answered = Answered { tag, answer, no_room, data: Data::NONE };
+        let gathered = reply((&mut self.gathers, &mut self.fronts), front, answered);
         if let Payload::Bytes(buffer) = payload {
             self.fronts.give_buffer(buffer);
         }
         if answer != Answer::Dropped {
             let bytes = Window::of(&request, self.shifts[request.volume.index()]).1.len_bytes();
-            self.count(request.operation, bytes, at.since(asked));
+            if let Some((operation, bytes, asked)) = counted(front, gathered, (request.operation, bytes, asked)) {
+                self.count(operation, bytes, at.since(asked));
+            }
         }
     }
 

@@ -1,16 +1,21 @@
-//! Erasures of all data of a volume: formats and sanitizes.
+//! Erasures of all data of a namespace, or of a drive: formats and sanitizes; and the deallocation of space that namespaces leave
+//! or get.
 //!
 //! Requests of clients that are under way end first. Then everything that the drive maps is deallocated, as a host could do it;
 //! where data must be left nowhere, the bytes that flash still holds are destroyed once nothing is mapped. The beginning is kept
 //! before the first block goes, and the end after the last: a process that is killed in between goes on when it is started again.
 
 use super::Engine;
-use super::request::{Erasing, Step};
+use super::manage;
+use super::request::{Erasing, Job, Step};
+use super::tables::{job_number, set_table, show, tell};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::media::{Erase, Erasures, SanitizeOutcome};
-use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
+use crate::namespaces::Extent;
+use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
+use flashyard_nvme::NSID_ALL;
 use flashyard_served::{Answer, Refused};
 use flashyard_units::{DriveId, SimTime, VolumeId};
 
@@ -22,20 +27,31 @@ const PROGRESS_MAX: u64 = 0xFFFE;
 /// Units looked at in one turn.
 const LOOKED_AT_MAX: u64 = 1 << 16;
 
-/// Begins an erasure, or refuses it.
-pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), volume: VolumeId, erase: Erase) {
-    let drives = engine.session.world().drives_of(volume);
+/// Begins an erasure of a volume of the world, or of one of its namespaces, or refuses it.
+pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), (world, nsid): (VolumeId, u32), erase: Erase) {
+    let drives = engine.session.world().drives_of(world);
+    // A drive that was not divided is erased as a whole.
+    let is_all = nsid == NSID_ALL || erase.is_of_all() || engine.spaces.table(world).is_none();
+    let volumes: Vec<(u32, VolumeId)> = engine.spaces.namespaces(world).iter().map(|it| (it.nsid, it.volume)).collect();
+    let named: Vec<(u32, VolumeId)> = volumes.into_iter().filter(|&(found, _)| is_all || found == nsid).collect();
+    let is_pinned = |volume: VolumeId| engine.fronts.iter().any(|front| front.pins(volume));
+    let is_busy = |job: &Erasing| {
+        let is_same = job.volumes.iter().any(|&volume| named.iter().any(|&(_, other)| other == volume));
+        job.world == world && (is_all || is_same)
+    };
     let reason = if drives.len() > 1 {
         Some("lies on several drives")
-    } else if engine.erasing.iter().any(|erasing| erasing.volume == volume) {
+    } else if engine.erasing.iter().any(is_busy) {
         Some("is being erased")
-    } else if engine.fronts.iter().any(|front| front.pins(volume)) {
+    } else if named.iter().any(|&(_, volume)| is_pinned(volume)) {
         Some("is used by a client that cannot be told: a virtual machine, or the load of the server")
+    } else if !is_all && named.is_empty() {
+        Some("has no such namespace")
     } else {
         None
     };
     if let Some(reason) = reason {
-        let reason = format!("volume {volume} {reason}");
+        let reason = format!("volume {world} {reason}");
         return engine.fronts.erased(front, tag, Err(Refused::Control { reason }));
     }
     let drive = drives[0];
@@ -44,8 +60,12 @@ pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), volume: Vol
         engine.media.keep_erasures(drive, Erasures { sanitized: SanitizeOutcome::Left, ..before });
         return engine.fronts.erased(front, tag, Ok(()));
     }
-    tracing::info!(%volume, ?erase, "all data is being erased");
-    engine.media.keep_erasures(drive, Erasures { under_way: Some(erase), ..before });
+    tracing::info!(volume = %world, nsid, ?erase, "all data is being erased");
+    if let Err(error) = keep_begun(engine, (world, drive), &named, erase) {
+        tracing::error!(volume = %world, %error, "the erasure is not begun");
+        let reason = format!("volume {world}: {error}");
+        return engine.fronts.erased(front, tag, Err(Refused::Control { reason }));
+    }
     let by = match erase {
         Erase::Sanitize { .. } => {
             engine.fronts.erased(front, tag, Ok(()));
@@ -53,42 +73,101 @@ pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), volume: Vol
         }
         _ => Some((front, tag)),
     };
-    add(engine, volume, erase, by);
-    tell(engine, volume);
+    let volumes = named.iter().map(|&(_, volume)| volume).collect();
+    add(engine, world, erase, (if is_all { NSID_ALL } else { nsid }, volumes), by);
+    named.iter().for_each(|&(_, volume)| tell(engine, volume));
+    if named.is_empty() {
+        tell(engine, world);
+    }
 }
 
-/// Goes on with erasures of an earlier process, and gives volumes the blocks that they were formatted to.
-pub(super) fn resume(engine: &mut Engine) {
-    for volume in engine.fronts.volumes().to_vec() {
-        let drives = engine.session.world().drives_of(volume.id);
-        let Erasures { block_bytes, under_way, .. } = engine.media.drive(drives[0]).before().erasures;
-        if let Some(block_bytes) = block_bytes.filter(|_| drives.len() == 1) {
-            set_blocks(engine, volume.id, block_bytes);
+/// Keeps that an erasure has begun: of a drive, or of namespaces of a divided one.
+fn keep_begun(
+    engine: &mut Engine,
+    (world, drive): (VolumeId, DriveId),
+    named: &[(u32, VolumeId)],
+    erase: Erase,
+) -> Result<(), crate::namespaces::ManageError> {
+    match (erase, engine.spaces.table(world).cloned()) {
+        (Erase::Format { block_bytes, destroys }, Some(mut table)) => {
+            for &(nsid, _) in named {
+                if let Some(entry) = table.entry_mut(nsid) {
+                    entry.format = Some((block_bytes, destroys));
+                }
+            }
+            set_table(engine, world, table)
         }
-        if let Some(erase) = under_way {
-            tracing::info!(volume = %volume.id, ?erase, "all data is being erased, as was begun before");
-            add(engine, volume.id, erase, None);
+        _ => {
+            let before = engine.media.drive(drive).before().erasures;
+            engine.media.keep_erasures(drive, Erasures { under_way: Some(erase), ..before });
+            Ok(())
         }
     }
 }
 
-fn add(engine: &mut Engine, volume: VolumeId, erase: Erase, by: Option<(usize, u64)>) {
-    let (next, under_way, is_quiet, has_failed) = (0, 0, false, false);
-    engine.erasing.push(Erasing { volume, erase, by, next, under_way, is_quiet, has_failed });
-    engine.fronts.set_erasing(volume, Some(0));
+/// Goes on with erasures of an earlier process, and gives volumes the blocks that they were formatted to.
+pub(super) fn resume(engine: &mut Engine) {
+    for world in engine.exports.clone() {
+        let drives = engine.session.world().drives_of(world);
+        let Erasures { block_bytes, under_way, .. } = engine.media.drive(drives[0]).before().erasures;
+        if let Some(block_bytes) = block_bytes.filter(|_| drives.len() == 1) {
+            set_blocks(engine, world, block_bytes);
+        }
+        let namespaces = engine.spaces.namespaces(world);
+        if let Some(erase) = under_way {
+            tracing::info!(volume = %world, ?erase, "all data is being erased, as was begun before");
+            let volumes = namespaces.iter().map(|it| it.volume).collect();
+            add(engine, world, erase, (NSID_ALL, volumes), None);
+            continue;
+        }
+        let table = engine.spaces.table(world);
+        let formats = table.iter().flat_map(|table| &table.entries).filter_map(|it| Some((it.nsid, it.format?)));
+        for (nsid, (block_bytes, destroys)) in formats.collect::<Vec<_>>() {
+            tracing::info!(volume = %world, nsid, "a namespace is being formatted, as was begun before");
+            let volume = engine.spaces.volume_of(world, nsid);
+            add(engine, world, Erase::Format { block_bytes, destroys }, (nsid, vec![volume]), None);
+        }
+    }
 }
 
-/// Lets all front ends look at a volume.
-fn tell(engine: &mut Engine, volume: VolumeId) {
-    (0..engine.fronts.len())
-        .for_each(|front| engine.with_front(front, |front, context| front.changed(volume, context)));
+fn add(
+    engine: &mut Engine,
+    world: VolumeId,
+    erase: Erase,
+    (nsid, volumes): (u32, Vec<VolumeId>),
+    by: Option<(usize, u64)>,
+) {
+    let number = job_number(engine);
+    let units = engine.spaces.world(world).limits.blocks;
+    let extents = match volumes[..] {
+        [volume] if nsid != NSID_ALL => engine.spaces.of(volume).extents().to_vec(),
+        _ => vec![Extent { first: 0, units }],
+    };
+    let nsids = volumes.iter().map(|&volume| engine.spaces.nsid_of(volume)).collect();
+    let mut job = Erasing::new(number, world, Job::Erase(erase), (nsids, volumes), extents, by);
+    job.scope = nsid;
+    set_erasing(engine, &job, Some(0));
+    engine.erasing.push(job);
+}
+
+/// Clients may ask nothing of the volumes of an erasure, and see how far it is.
+fn set_erasing(engine: &mut Engine, job: &Erasing, progress: Option<u16>) {
+    if !matches!(job.kind, Job::Erase(_)) {
+        return;
+    }
+    for &volume in &job.volumes {
+        engine.fronts.set_erasing(volume, progress.map(|progress| (progress, job.scope)));
+    }
+    if job.scope == NSID_ALL {
+        engine.fronts.set_erasing(job.world, progress.map(|progress| (progress, job.scope)));
+    }
 }
 
 /// A deallocation was answered.
 #[cold]
 pub(super) fn deallocated(engine: &mut Engine, token: u32, answer: Answer) {
-    let volume = engine.pending[token as usize].request.volume;
-    if let Some(erasing) = engine.erasing.iter_mut().find(|erasing| erasing.volume == volume) {
+    let number = engine.pending[token as usize].tag;
+    if let Some(erasing) = engine.erasing.iter_mut().find(|erasing| erasing.number == number) {
         erasing.under_way -= 1;
         erasing.has_failed |= answer != Answer::Done;
     }
@@ -101,53 +180,66 @@ pub(super) fn deallocated(engine: &mut Engine, token: u32, answer: Answer) {
 #[cold]
 pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineError> {
     let mut more = false;
-    for number in (0..engine.erasing.len()).rev() {
-        let volume = engine.erasing[number].volume;
-        if !engine.erasing[number].is_quiet {
-            let is_of_it = |pending: &super::request::Pending| pending.request.volume == volume;
-            let is_used = engine.pending.iter().any(|(_, pending)| is_of_it(pending))
-                || engine.changes.iter().any(|(_, change)| change.request.volume == volume);
-            engine.erasing[number].is_quiet = !is_used;
+    for place in (0..engine.erasing.len()).rev() {
+        if !engine.erasing[place].is_quiet {
+            let volumes = &engine.erasing[place].volumes;
+            let is_of_it = |volume: VolumeId| volumes.contains(&volume);
+            let is_client = |step: Step| step != Step::Erasure;
+            let mut pending = engine.pending.iter().map(|(_, pending)| pending);
+            let is_used = pending.any(|pending| is_client(pending.step) && is_of_it(pending.request.volume))
+                || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume));
+            engine.erasing[place].is_quiet = !is_used;
             more |= !is_used;
             continue;
         }
-        let drive = engine.session.world().drives_of(volume)[0];
-        let units = engine.session.world().volumes()[volume.index()].limits.blocks;
-        more |= deallocate(engine, now, number, units);
-        let Erasing { next, under_way, .. } = engine.erasing[number];
-        engine.fronts.set_erasing(volume, Some((next * PROGRESS_MAX / units.max(1)) as u16));
-        if next == units && under_way == 0 {
+        more |= deallocate(engine, now, place);
+        let job = &engine.erasing[place];
+        let (is_over, progress) = (job.is_over(), (job.looked_at * PROGRESS_MAX / job.units().max(1)) as u16);
+        let (world, volumes, scope) = (job.world, job.volumes.clone(), job.scope);
+        if matches!(job.kind, Job::Erase(_)) {
+            let drive = (scope == NSID_ALL).then_some(world);
+            for volume in volumes.into_iter().chain(drive) {
+                engine.fronts.set_erasing(volume, Some((progress, scope)));
+            }
+        }
+        if is_over {
             // Deallocations are followed in the media, of which none may come behind this.
             engine.follow()?;
-            end(engine, number, drive);
-            more = true;
+            let job = engine.erasing.remove(place);
+            match job.kind {
+                Job::Erase(erase) => end(engine, job, erase),
+                _ => manage::end(engine, job),
+            }
+            return Ok(true);
         }
     }
     Ok(more)
 }
 
 /// Deallocates the next units that are mapped; returns whether some more could be looked at now.
-fn deallocate(engine: &mut Engine, now: SimTime, number: usize, units: u64) -> bool {
-    let volume = engine.erasing[number].volume;
+fn deallocate(engine: &mut Engine, now: SimTime, place: usize) -> bool {
+    let (volume, number) = (engine.erasing[place].world, engine.erasing[place].number);
     let mut looked_at = 0;
-    while engine.erasing[number].next < units && engine.erasing[number].under_way < UNDER_WAY_MAX {
+    while let Some(left) = engine.erasing[place].next()
+        && engine.erasing[place].under_way < UNDER_WAY_MAX
+    {
         let world = engine.session.world();
         let mapped = |unit: u64| world.place(volume, unit).map(|(_, slot)| slot.is_some());
-        let first = engine.erasing[number].next;
+        let first = left.first;
         let Some(is_mapped) = mapped(first) else { return false };
         let most = if is_mapped { UNITS_MAX.into() } else { LOOKED_AT_MAX };
-        let end = (first + most).min(units);
+        let end = (first + most).min(left.end());
         let end = (first + 1..end).find(|&unit| mapped(unit) != Some(is_mapped)).unwrap_or(end);
-        engine.erasing[number].next = end;
+        engine.erasing[place].advance(end - first);
         if is_mapped {
             let count = (end - first) as u32;
             let trim = VolumeRequest { volume, operation: Operation::Trim, first, count, source: 0 };
             // No front end has this number: its clients give nothing of it up.
-            let client = (usize::MAX, first);
+            let client = (usize::MAX, number);
             if engine.hand_over(now, client, (trim, Window::whole(count)), Payload::None, Step::Erasure) {
-                engine.erasing[number].under_way += 1;
+                engine.erasing[place].under_way += 1;
             } else {
-                engine.erasing[number].has_failed = true;
+                engine.erasing[place].has_failed = true;
             }
         }
         looked_at += end - first;
@@ -159,44 +251,60 @@ fn deallocate(engine: &mut Engine, now: SimTime, number: usize, units: u64) -> b
 }
 
 /// Nothing is mapped any more: destroys what flash still holds if that was asked for, and lets clients in again.
-fn end(engine: &mut Engine, number: usize, drive: DriveId) {
-    let Erasing { volume, erase, by, has_failed, .. } = engine.erasing.remove(number);
-    let mut is_done = !has_failed;
-    if is_done
-        && erase.destroys()
-        && let Err(error) = engine.media.scrub(drive)
-    {
-        tracing::error!(%volume, %error, "bytes of the drive cannot be destroyed");
-        is_done = false;
+fn end(engine: &mut Engine, job: Erasing, erase: Erase) {
+    let world = job.world;
+    let drive = engine.session.world().drives_of(world)[0];
+    let mut is_done = !job.has_failed;
+    if is_done && erase.destroys() {
+        let scrubbed = if job.scope == NSID_ALL && job.covers(engine.spaces.world(world).limits.blocks) {
+            engine.media.scrub(drive)
+        } else {
+            let superblocks = engine.media.drive(drive).layout().superblocks;
+            (0..superblocks).for_each(|superblock| engine.keep_promises(drive, superblock));
+            engine.media.scrub_dead(drive)
+        };
+        if let Err(error) = scrubbed {
+            tracing::error!(volume = %world, %error, "bytes of the drive cannot be destroyed");
+            is_done = false;
+        }
     }
-    let ended = engine.media.drive(drive).before().erasures.ended(is_done);
-    if let Some(block_bytes) = ended.block_bytes {
-        set_blocks(engine, volume, block_bytes);
+    match (erase, engine.spaces.table(world).cloned()) {
+        (Erase::Format { block_bytes, .. }, Some(mut table)) => {
+            for entry in table.entries.iter_mut().filter(|entry| job.nsids.contains(&entry.nsid)) {
+                entry.format = None;
+                if is_done {
+                    entry.reformat(block_bytes);
+                }
+            }
+            if let Err(error) = set_table(engine, world, table) {
+                tracing::error!(volume = %world, %error, "the format is done again when the server is started again");
+                is_done = false;
+            }
+        }
+        _ => {
+            let ended = engine.media.drive(drive).before().erasures.ended(is_done);
+            if let Some(block_bytes) = ended.block_bytes {
+                set_blocks(engine, world, block_bytes);
+            }
+            engine.media.keep_erasures(drive, ended);
+        }
     }
-    engine.media.keep_erasures(drive, ended);
-    engine.fronts.set_erasing(volume, None);
-    tracing::info!(%volume, is_done, "the erasure has come to its end");
-    tell(engine, volume);
-    if let Some((front, tag)) = by {
-        let failed = || Refused::Control { reason: format!("volume {volume} could not be erased") };
+    set_erasing(engine, &job, None);
+    tracing::info!(volume = %world, is_done, "the erasure has come to its end");
+    job.volumes.iter().for_each(|&volume| tell(engine, volume));
+    if job.volumes.is_empty() {
+        tell(engine, world);
+    }
+    if let Some((front, tag)) = job.by {
+        let failed = || Refused::Control { reason: format!("volume {world} could not be erased") };
         engine.fronts.erased(front, tag, if is_done { Ok(()) } else { Err(failed()) });
     }
 }
 
-/// A volume has blocks of this size, 512 or 4096 bytes, from now on.
-pub(super) fn set_blocks(engine: &mut Engine, volume: VolumeId, block_bytes: u32) {
-    engine.shifts[volume.index()] = (SLOT_BYTES / block_bytes).trailing_zeros() as u8;
-    let of_world = engine.session.world().volumes()[volume.index()];
-    engine.fronts.set_blocks(with_blocks(of_world, block_bytes));
-}
-
-/// A volume of a world, whose blocks are the units of its drive, with blocks of this size. Remaps are of whole units.
-fn with_blocks(volume: VolumeInfo, block_bytes: u32) -> VolumeInfo {
-    let blocks = SLOT_BYTES / block_bytes;
-    let limits = VolumeLimits {
-        blocks: volume.limits.blocks * u64::from(blocks),
-        remaps: volume.limits.remaps && blocks == 1,
-        request_blocks: volume.limits.request_blocks.saturating_mul(blocks),
-    };
-    VolumeInfo { block_bytes, limits, ..volume }
+/// A volume of the world that is not divided has blocks of this size, 512 or 4096 bytes, from now on.
+pub(super) fn set_blocks(engine: &mut Engine, world: VolumeId, block_bytes: u32) {
+    if engine.spaces.table(world).is_none() {
+        engine.shifts[world.index()] = (SLOT_BYTES / block_bytes).trailing_zeros() as u8;
+        show(engine, world);
+    }
 }

@@ -3,6 +3,7 @@
 use super::Engine;
 use super::change::drop_changes;
 use super::erase::deallocated;
+use super::gather::{counted, give_up_parts, reply};
 use super::request::{Pending, Places, Step};
 use super::window::Window;
 use crate::error::EngineError;
@@ -37,7 +38,8 @@ impl Engine {
             return self.begin_change(now, (front, tag), request, payload);
         }
         if !self.hand_over(now, (front, tag), (units, window), payload, Step::Whole) {
-            self.fronts.answered(front, Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE });
+            let answered = Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE };
+            reply((&mut self.gathers, &mut self.fronts), front, answered);
         }
     }
 
@@ -50,16 +52,32 @@ impl Engine {
         payload: Payload,
         step: Step,
     ) -> bool {
+        // Deallocations of an erasure are of units of the world.
+        let of_world = step == Step::Erasure;
+        let (asked_for, shift) = if of_world { (request, 0) } else { self.spaces.of(request.volume).place(&request) };
         let (drive, asked) = (DriveId::default(), now);
         let mut places = self.spare_places.pop().unwrap_or_default();
         if request.operation == Operation::Read {
             places.found.resize(request.count as usize, Slot::NONE);
         }
         let (is_answered, no_room, damaged) = (false, false, None);
-        let pending =
-            Pending { front, tag, request, window, step, drive, payload, places, asked, is_answered, no_room, damaged };
+        let pending = Pending {
+            front,
+            tag,
+            request,
+            window,
+            shift,
+            step,
+            drive,
+            payload,
+            places,
+            asked,
+            is_answered,
+            no_room,
+            damaged,
+        };
         let token = self.pending.insert(pending) as u32;
-        let taken = self.session.submit(now, token, &request);
+        let taken = self.session.submit(now, token, &asked_for);
         if let Err(refused) = &taken {
             tracing::error!(%refused, "the engine took what the world does not take");
             self.forget(token);
@@ -83,6 +101,7 @@ impl Engine {
     /// Gives requests back to the enclosure. Seldom, so that no table is kept for it, and in one go, as a connection that is
     /// closed may leave thousands.
     pub(super) fn give_up(&mut self, now: SimTime, mut given_up: Vec<(usize, u64)>) {
+        give_up_parts(&self.gathers, &mut given_up);
         given_up.sort_unstable();
         drop_changes(self, |front, tag| given_up.binary_search(&(front, tag)).is_ok());
         let is_it =
@@ -135,7 +154,7 @@ impl Engine {
 
     /// Copies what reads under way were promised of a superblock that is about to be erased.
     #[cold]
-    fn keep_promises(&mut self, drive: DriveId, superblock: u32) {
+    pub(super) fn keep_promises(&mut self, drive: DriveId, superblock: u32) {
         let media = self.media.drive(drive);
         let of_drive = self.pending.iter_mut().map(|(_, pending)| pending);
         let reads = of_drive.filter(|pending| !pending.is_answered && pending.drive == drive);
@@ -173,14 +192,16 @@ impl Engine {
             false => Data::NONE,
         };
         let no_room = pending.no_room && answer == Answer::Failed;
-        self.fronts.answered(front, Answered { tag, answer, no_room, data });
+        let gathered = reply((&mut self.gathers, &mut self.fronts), front, Answered { tag, answer, no_room, data });
         pending.is_answered = true;
         if answer == Answer::Dropped {
             // Its bytes may still be written.
             return self.given_up.push(token);
         }
         self.forget(token);
-        self.count(operation, window.len_bytes(), at.since(asked));
+        if let Some((operation, bytes, asked)) = counted(front, gathered, (operation, window.len_bytes(), asked)) {
+            self.count(operation, bytes, at.since(asked));
+        }
     }
 
     /// Counts a request of a client that has come to its end.
@@ -202,9 +223,13 @@ impl Engine {
     /// Answer to a request that the enclosure has done, by its bytes: a read of damaged ones has failed, and so has a
     /// write without room for some.
     fn by_its_bytes(&mut self, token: u32, answer: Answer) -> Answer {
-        let Pending { request, drive, places: Places { found, kept }, no_room, damaged, .. } =
+        let Pending { request, drive, places: Places { found, kept }, no_room, damaged, shift, .. } =
             &self.pending[token as usize];
-        let (&VolumeRequest { operation, first, .. }, drive) = (request, *drive);
+        let (&VolumeRequest { operation, first, .. }, drive, shift) = (request, *drive, *shift);
+        let answer = match answer {
+            Answer::Unread { block } => Answer::Unread { block: block.wrapping_sub(shift) },
+            answer => answer,
+        };
         match (operation, answer) {
             (Operation::Write, Answer::Done) if *no_room => Answer::Failed,
             (Operation::Write, Answer::Done) if damaged.is_some() => {
@@ -214,7 +239,7 @@ impl Engine {
                 let damaged = Data::new(self.media.drive(drive), found, kept).damaged();
                 damaged.map_or(answer, |place| {
                     // A drive has less than 2^32 slots.
-                    self.media.failed_read(drive, first as u32 + place);
+                    self.media.failed_read(drive, first.wrapping_add(shift) as u32 + place);
                     Answer::Unread { block: first + u64::from(place) }
                 })
             }

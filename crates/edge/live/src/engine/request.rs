@@ -2,8 +2,10 @@
 
 use super::window::Window;
 use crate::media::{Erase, Kept};
+use crate::namespaces::{Entry, Extent, Manage, units_of};
 use flashyard_blk::{Payload, VolumeRequest};
 use flashyard_flash::Slot;
+use flashyard_nvme::NSID_ALL;
 use flashyard_served::Answer;
 use flashyard_units::{DriveId, SimTime, VolumeId};
 
@@ -23,6 +25,8 @@ pub(super) struct Pending {
     /// The request to the drive, in the units that it maps, and where the client's bytes lie in it.
     pub(super) request: VolumeRequest,
     pub(super) window: Window,
+    /// Distance from its units to those of the world, modulo 2^64.
+    pub(super) shift: u64,
     /// The larger thing of which it is a step.
     pub(super) step: Step,
     /// Where the bytes of a read lie: the drive that has read a slot of it last.
@@ -66,17 +70,108 @@ pub(super) enum Step {
     Erasure,
 }
 
-/// A volume whose data is being erased.
+/// Future of space that is deallocated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// It stays with its namespaces.
+    Erase(Erase),
+    /// No namespace has it.
+    Delete,
+    /// A new namespace gets it.
+    Create(Box<Entry>),
+}
+
+/// Space of a drive that is being deallocated.
 #[derive(Debug)]
 pub(super) struct Erasing {
-    pub(super) volume: VolumeId,
-    pub(super) erase: Erase,
+    pub(super) number: u64,
+    /// The volume of the world.
+    pub(super) world: VolumeId,
+    pub(super) kind: Job,
+    /// The namespaces whose space it is, and the volumes whose clients must have ended.
+    pub(super) nsids: Vec<u32>,
+    pub(super) volumes: Vec<VolumeId>,
+    /// The namespace that an erasure is about, or all.
+    pub(super) scope: u32,
+    /// Units of the world, and how many of them were looked at.
+    pub(super) extents: Vec<Extent>,
+    pub(super) looked_at: u64,
+    /// The extent at which it is, and units of it that were looked at.
+    at: (usize, u64),
     /// Front end that wants to hear of the end, and its number for it.
     pub(super) by: Option<(usize, u64)>,
-    /// The first unit that was not looked at, and deallocations under way.
-    pub(super) next: u64,
+    /// Deallocations under way.
     pub(super) under_way: u32,
     /// Whether requests of clients have ended, and whether a deallocation has failed.
     pub(super) is_quiet: bool,
     pub(super) has_failed: bool,
+}
+
+impl Erasing {
+    pub(super) fn new(
+        number: u64,
+        world: VolumeId,
+        kind: Job,
+        (nsids, volumes): (Vec<u32>, Vec<VolumeId>),
+        extents: Vec<Extent>,
+        by: Option<(usize, u64)>,
+    ) -> Self {
+        let (scope, looked_at, at, under_way, is_quiet, has_failed) = (NSID_ALL, 0, (0, 0), 0, false, false);
+        Self { number, world, kind, nsids, volumes, scope, extents, looked_at, at, by, under_way, is_quiet, has_failed }
+    }
+
+    /// Units in all.
+    pub(super) fn units(&self) -> u64 {
+        units_of(&self.extents)
+    }
+
+    /// Whether it is about so many units from the first one on.
+    pub(super) fn covers(&self, units: u64) -> bool {
+        self.extents == [Extent { first: 0, units }]
+    }
+
+    /// The rest of the extent at which it is.
+    pub(super) fn next(&self) -> Option<Extent> {
+        let extent = self.extents.get(self.at.0)?;
+        Some(Extent { first: extent.first + self.at.1, units: extent.units - self.at.1 })
+    }
+
+    /// So many units of that were looked at.
+    pub(super) fn advance(&mut self, units: u64) {
+        self.looked_at += units;
+        self.at.1 += units;
+        if self.extents.get(self.at.0).is_some_and(|extent| extent.units == self.at.1) {
+            self.at = (self.at.0 + 1, 0);
+        }
+    }
+
+    /// Whether all was looked at and deallocated.
+    pub(super) fn is_over(&self) -> bool {
+        self.next().is_none() && self.under_way == 0
+    }
+}
+
+/// A request in parts.
+#[derive(Debug)]
+pub(super) struct Gather {
+    pub(super) front: usize,
+    pub(super) tag: u64,
+    pub(super) request: VolumeRequest,
+    pub(super) asked: SimTime,
+    /// Bytes of the request in all.
+    pub(super) len_bytes: u64,
+    /// Parts that are not answered, and where the bytes of each begin.
+    pub(super) left: u32,
+    pub(super) offsets: Vec<u64>,
+    pub(super) answer: Answer,
+    pub(super) no_room: bool,
+    /// Bytes that reads have found.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// A creation that waits for space which is being deallocated for no client.
+pub(super) struct Waiting {
+    pub(super) client: (usize, u64),
+    pub(super) world: VolumeId,
+    pub(super) wish: Manage,
 }

@@ -260,6 +260,13 @@ impl Host {
         self.carry_out(command, Data::None)
     }
 
+    /// Carries out an admin command with data for the controller, likewise.
+    ///
+    /// Errors: as [`Host::admin`].
+    pub fn admin_with(&mut self, command: AdminCommand, data: Vec<u8>) -> Result<Completion, HostError> {
+        self.carry_out(command, Data::ToController(data))
+    }
+
     /// Carries out an admin command that has to succeed.
     fn ask(&mut self, command: AdminCommand, data: Data) -> Result<Completion, HostError> {
         let done = self.carry_out(command, data)?;

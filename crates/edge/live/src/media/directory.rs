@@ -6,6 +6,7 @@
 //! enclosure.txt        what drives it is for; written last when the directory is made
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
+//! drive-N.namespaces   its namespaces, once it was divided
 //! clean                there while no process uses it, if the last one ended in order, with checksums of the records
 //! ```
 //!
@@ -23,6 +24,7 @@ use super::recover::RecoveryReport;
 use super::room::Room;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
+use flashyard_units::DriveId;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -30,7 +32,9 @@ use std::path::{Path, PathBuf};
 
 const PAYLOAD: &str = "payload";
 const BAND: &str = "band";
-const KINDS: [&str; 2] = [PAYLOAD, BAND];
+/// The record of the namespaces of a drive, which is replaced as a whole.
+const NAMESPACES: &str = "namespaces";
+const KINDS: [&str; 3] = [PAYLOAD, BAND, NAMESPACES];
 const UNFINISHED: &str = "unfinished";
 const CLEAN: &str = "clean";
 /// The file that says what drives the directory is for.
@@ -258,6 +262,26 @@ impl DataDirectory {
         Ok((drives, contents, report))
     }
 
+    /// Records of the namespaces of the drives, where there are any.
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn namespaces(&self, drives: usize) -> Result<Vec<Option<Vec<u8>>>, MediaError> {
+        let read = |number| {
+            let path = self.drive_file(number, NAMESPACES);
+            match fs::read(&path) {
+                Ok(record) => Ok(Some(record)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                Err(source) => Err(MediaError::Io { path, what: "the file cannot be read", source }),
+            }
+        };
+        (0..drives as u16).map(read).collect()
+    }
+
+    /// Keeps such a record: whole, or as it was.
+    pub(super) fn keep_namespaces(&self, drive: DriveId, record: &[u8]) -> io::Result<()> {
+        write_whole(&self.drive_file(drive.get(), NAMESPACES), record)
+    }
+
     fn drive_file(&self, number: u16, kind: &str) -> PathBuf {
         self.path.join(format!("drive-{number}.{kind}"))
     }
@@ -307,7 +331,7 @@ impl DataDirectory {
             drives.push(drive);
         }
         let path = self.path.join(LABEL);
-        write_whole(&path, &describe(shapes)).map_err(|error| failed(&path, error))?;
+        write_whole(&path, describe(shapes).as_bytes()).map_err(|error| failed(&path, error))?;
         fs::remove_file(&unfinished).map_err(|error| failed(&unfinished, error))?;
         Ok(drives)
     }
@@ -318,7 +342,7 @@ impl DataDirectory {
         for (number, drive) in drives.iter().enumerate() {
             text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()?));
         }
-        write_whole(&self.path.join(CLEAN), &text)
+        write_whole(&self.path.join(CLEAN), text.as_bytes())
     }
 }
 
@@ -360,10 +384,10 @@ fn existing_file(path: &Path, bytes: u64) -> Result<File, MediaError> {
 }
 
 /// Writes a file whole or not at all.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = open_options().create(true).truncate(true).open(&beside)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)
 }

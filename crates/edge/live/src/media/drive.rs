@@ -504,6 +504,28 @@ pub(super) fn scrub(media: &mut DriveMedia) -> io::Result<()> {
     media.payload.sync()
 }
 
+/// Destroys the bytes of a drive that are not current any more. Reads that were promised some must have copied them.
+///
+/// Errors: bytes of current blocks lie among them, as the disk has had no room; others of the operating system.
+pub(super) fn scrub_dead(media: &mut DriveMedia) -> io::Result<()> {
+    if !media.unkept.is_empty() {
+        return Err(io::ErrorKind::StorageFull.into());
+    }
+    for superblock in 0..media.layout.superblocks {
+        for index in 0..media.layout.slots_per_superblock {
+            let slot = media.layout.slot(superblock, index);
+            if let Found::Whole(record) = media.band.get(slot.get())
+                && record.state == State::Dead
+                && media.payload.holds(slot)
+            {
+                media.payload.blank(slot);
+                media.band.set(slot.get(), &Record { checksum: 0, ..record });
+            }
+        }
+    }
+    media.payload.sync()
+}
+
 #[cfg(test)]
 impl DriveMedia {
     /// The room of the disk below it, for a test to make small.

@@ -1,7 +1,7 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, Shape};
-use super::drive::{DriveMedia, scrub};
+use super::drive::{DriveMedia, scrub, scrub_dead};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
 use super::recover::RecoveryReport;
@@ -19,6 +19,8 @@ pub struct Media {
     drives: Vec<DriveMedia>,
     /// Keeps the lock of the directory.
     directory: Option<DataDirectory>,
+    /// Records of their namespaces, as they were found.
+    namespaces: Vec<Option<Vec<u8>>>,
 }
 
 impl Media {
@@ -31,7 +33,7 @@ impl Media {
             drive.adopt(contents)?;
             Ok(drive)
         });
-        Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None })
+        Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None, namespaces: Vec::new() })
     }
 
     /// New drives in `directory`, which hold zeros where `contents` say that something is current.
@@ -43,7 +45,7 @@ impl Media {
         contents: &[Vec<SuperblockContents>],
     ) -> Result<Self, MediaError> {
         let drives = directory.make(shapes, contents)?;
-        Ok(Self { drives, directory: Some(directory) })
+        Ok(Self { drives, directory: Some(directory), namespaces: Vec::new() })
     }
 
     /// One drive. Panics beyond the drives.
@@ -138,6 +140,25 @@ impl Media {
         scrub(&mut self.drives[drive.index()])
     }
 
+    /// Destroys the bytes of a drive that are not current any more. Panics beyond the drives.
+    ///
+    /// Errors: those of the operating system; bytes that cannot be told apart.
+    pub(crate) fn scrub_dead(&mut self, drive: DriveId) -> io::Result<()> {
+        scrub_dead(&mut self.drives[drive.index()])
+    }
+
+    /// The record of the namespaces of a drive that an earlier process has left.
+    pub(crate) fn namespaces(&self, drive: DriveId) -> Option<&[u8]> {
+        self.namespaces.get(drive.index())?.as_deref()
+    }
+
+    /// Keeps the record of the namespaces of a drive: whole, or as it was.
+    ///
+    /// Errors: those of the operating system.
+    pub(crate) fn keep_namespaces(&self, drive: DriveId, record: &[u8]) -> io::Result<()> {
+        self.directory.as_ref().map_or(Ok(()), |directory| directory.keep_namespaces(drive, record))
+    }
+
     /// Controls for an enclosure that begins with these drives, so that what was done to it before the restart lasts.
     pub(crate) fn resumption(&self) -> Vec<Control> {
         let mut controls = Vec::new();
@@ -197,6 +218,7 @@ impl DataDirectory {
             return Ok(Opened::New(directory));
         }
         let (drives, contents, report) = directory.recover(shapes)?;
-        Ok(Opened::Kept { media: Media { drives, directory: Some(directory) }, contents, report })
+        let namespaces = directory.namespaces(shapes.len())?;
+        Ok(Opened::Kept { media: Media { drives, directory: Some(directory), namespaces }, contents, report })
     }
 }

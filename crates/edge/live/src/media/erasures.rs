@@ -115,6 +115,11 @@ impl Erasures {
 }
 
 impl Erase {
+    /// Whether it is always about a whole drive.
+    pub(crate) fn is_of_all(&self) -> bool {
+        matches!(self, Self::Sanitize { .. } | Self::LeaveFailure)
+    }
+
     /// Whether data must be left nowhere.
     pub(crate) fn destroys(&self) -> bool {
         matches!(self, Self::Format { destroys: true, .. } | Self::Sanitize { .. })

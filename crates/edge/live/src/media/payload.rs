@@ -102,6 +102,12 @@ impl Payload {
         Ok(())
     }
 
+    /// Overwrites a slot that holds payload by zeros.
+    pub(crate) fn blank(&mut self, slot: Slot) {
+        let first = self.at(slot);
+        self.mapping.bytes_mut()[first..first + BYTES].fill(0);
+    }
+
     /// Writes a slot with what another one holds.
     ///
     /// Errors: as of [`Payload::set`], but that it may take what is left to garbage collection.

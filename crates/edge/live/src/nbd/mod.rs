@@ -38,8 +38,9 @@ const STATUS_PER_TURN: usize = 4;
 pub struct Nbd {
     acceptor: Acceptor<Listener>,
     exports: Vec<Export>,
-    /// Volume of each export.
+    /// Volume of each export, and the name of each drive: namespaces behind its first have that name with their number.
     volumes: Vec<VolumeInfo>,
+    drives: Vec<(VolumeId, String)>,
     peers: Peers<Peer>,
     /// As those of NVMe/TCP.
     readable: Marked,
@@ -94,17 +95,12 @@ impl Nbd {
     ///
     /// Errors: an address that cannot be listened on, such as a socket file that somebody serves already.
     pub fn new(address: &NbdAddress, volumes: &[(String, VolumeInfo)]) -> io::Result<Self> {
-        let export = |(name, volume): &(String, VolumeInfo)| Export {
-            name: name.clone(),
-            size_bytes: volume.size_bytes(),
-            block_bytes: volume.block_bytes,
-            is_away: false,
-            has_map: false,
-        };
+        let export = |(name, volume): &(String, VolumeInfo)| export(name, volume);
         Ok(Self {
             acceptor: Acceptor::new(Listener::open(address)?),
             exports: volumes.iter().map(export).collect(),
             volumes: volumes.iter().map(|(_, volume)| *volume).collect(),
+            drives: volumes.iter().map(|(name, volume)| (volume.id, name.clone())).collect(),
             peers: Peers::default(),
             readable: Marked::default(),
             held: Marked::default(),
@@ -296,6 +292,29 @@ impl Nbd {
         }
     }
 
+    /// Adds the export of a namespace behind the first of its drive, if it is not there.
+    fn add(&mut self, volume: VolumeId, context: &Context<'_>) {
+        let drive = context.drive_volume(volume);
+        let found = self.drives.iter().find(|(known, _)| *known == drive);
+        if let (Some((_, name)), Some(now)) = (found, context.volume(volume))
+            && self.volumes.iter().all(|known| known.id != volume)
+        {
+            let named = format!("{name}/{}", context.nsid_of(volume));
+            self.exports.push(Export { has_map: context.has_map(), ..export(&named, now) });
+            self.volumes.push(*now);
+        }
+    }
+
+    /// A namespace is gone: so are its clients.
+    fn remove(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        for export in 0..self.volumes.len() {
+            if self.volumes[export].id == volume {
+                self.exports[export].is_gone = true;
+                self.close_export(export, context);
+            }
+        }
+    }
+
     /// Closes every connection to the drive's export.
     fn close_export(&mut self, export: usize, context: &mut Context<'_>) {
         for place in self.peers.places() {
@@ -306,13 +325,32 @@ impl Nbd {
     }
 }
 
+/// An export under a name.
+fn export(name: &str, volume: &VolumeInfo) -> Export {
+    Export {
+        name: name.to_owned(),
+        size_bytes: volume.size_bytes(),
+        block_bytes: volume.block_bytes,
+        is_away: false,
+        is_gone: false,
+        has_map: false,
+    }
+}
+
 impl FrontEnd for Nbd {
     fn name(&self) -> String {
         format!("NBD on {}", self.acceptor.listener.address())
     }
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        for (export, volume) in self.exports.iter_mut().zip(&self.volumes) {
+        let drives: Vec<VolumeId> = self.drives.iter().map(|(drive, _)| *drive).collect();
+        for namespace in drives.into_iter().flat_map(|drive| context.namespaces(drive)) {
+            self.add(namespace.volume, context);
+        }
+        for (export, volume) in self.exports.iter_mut().zip(&mut self.volumes) {
+            export.is_gone = context.volume(volume.id).is_none();
+            *volume = context.volume(volume.id).copied().unwrap_or(*volume);
+            (export.size_bytes, export.block_bytes) = (volume.size_bytes(), volume.block_bytes);
             export.has_map = context.has_map();
             export.is_away |= context.erasing(volume.id).is_some();
         }
@@ -425,9 +463,11 @@ impl FrontEnd for Nbd {
 
     /// Clients know the size of blocks from the beginning of their connections, which end for that.
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        let Some(&now) = context.volume(volume) else { return };
+        let Some(&now) = context.volume(volume) else { return self.remove(volume, context) };
+        self.add(volume, context);
         for export in 0..self.volumes.len() {
             if self.volumes[export].id == volume {
+                self.exports[export].is_gone = false;
                 self.volumes[export] = now;
                 self.exports[export].size_bytes = now.size_bytes();
                 self.exports[export].block_bytes = now.block_bytes;

@@ -2,6 +2,7 @@
 
 use crate::front::Context;
 use crate::media::{Erase, SanitizeOutcome};
+use flashyard_nvme::NSID_ALL;
 use flashyard_nvmf::target::{Erasure, ErasureKind, Sanitized, Wish};
 use flashyard_units::VolumeId;
 
@@ -18,15 +19,19 @@ pub(super) fn of(volume: VolumeId, context: &Context<'_>) -> Erasure {
         SanitizeOutcome::Failed => Sanitized::Failed,
         SanitizeOutcome::Left => Sanitized::Left,
     };
-    Erasure { under_way: context.erasing(volume).map(|progress| (kind, progress)), sanitized, command }
+    let (progress, nsid) = context.erasing_of(volume).unzip();
+    let under_way = progress.map(|progress| (kind, progress));
+    Erasure { under_way, nsid: nsid.unwrap_or_default(), sanitized, command }
 }
 
-/// The erasure that a host asks for, if it asks for one.
-pub(super) fn wanted(wish: &Wish) -> Option<Erase> {
+/// The erasure that a host asks for, if it asks for one, and the namespace that it is about, or all.
+pub(super) fn wanted(wish: &Wish) -> Option<(u32, Erase)> {
     match *wish {
-        Wish::Format { block_log2, destroys } => Some(Erase::Format { block_bytes: 1 << block_log2, destroys }),
-        Wish::Sanitize { command } => Some(Erase::Sanitize { command }),
-        Wish::LeaveFailure => Some(Erase::LeaveFailure),
-        Wish::Degraded(_) | Wish::Retirement(_) => None,
+        Wish::Format { nsid, block_log2, destroys } => {
+            Some((nsid, Erase::Format { block_bytes: 1 << block_log2, destroys }))
+        }
+        Wish::Sanitize { command } => Some((NSID_ALL, Erase::Sanitize { command })),
+        Wish::LeaveFailure => Some((NSID_ALL, Erase::LeaveFailure)),
+        Wish::Degraded(_) | Wish::Retirement(_) | Wish::Create(_) | Wish::Delete { .. } | Wish::Attach(_) => None,
     }
 }

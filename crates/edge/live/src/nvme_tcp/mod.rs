@@ -1,6 +1,6 @@
 //! NVMe/TCP: sockets around the machines of `nvmf`.
 //!
-//! Each drive is a subsystem with one namespace. A drive that goes away takes its controllers with it:
+//! Each drive is a subsystem, with one namespace until hosts create others. A drive that goes away takes its controllers with it:
 //! their connections are closed, and hosts that connect are told to try again until it is back. A host in the middle of
 //! setting a controller up gets its last answer first, as it does not look at the end of a connection before.
 //!
@@ -15,6 +15,7 @@
 mod erasure;
 mod fences;
 mod health;
+mod manage;
 mod peer;
 mod ports;
 mod work;
@@ -23,12 +24,15 @@ pub use ports::ListenError;
 
 use crate::connection::Reading;
 use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::namespaces::{ManageError, NAMESPACES_MAX, NamespaceInfo};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
+use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
-    ConfigError, Demand, SessionId, Tag, Target, TargetConfig, Wish, WriteHints, restore_zones,
+    ConfigError, Demand, Management, Namespace, SessionId, Subsystem, Tag, Target, TargetConfig, Wish, WriteHints,
+    is_current, restore_zones, set_management, set_namespaces_by, set_used_blocks, strangers_to,
 };
 use flashyard_served::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
@@ -53,8 +57,10 @@ const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 pub struct NvmeTcp {
     target: Target,
     ports: Ports,
-    /// Volume of each subsystem.
+    /// Volume of each subsystem, which is its first namespace if it has that.
     volumes: Vec<VolumeId>,
+    /// The first namespace of each as it was given: the others take after it.
+    templates: Vec<Namespace>,
     /// Zoned subsystems whose drive is back, and whose zones are to be found again.
     to_restore: Vec<usize>,
     /// By key less the number of ports.
@@ -103,10 +109,13 @@ impl NvmeTcp {
     ) -> Result<Self, ListenError> {
         let ports = Ports::open(addresses)?;
         config.ports = ports.as_seen_by_hosts();
+        let template = |subsystem: &Subsystem| subsystem.namespaces.first().cloned();
+        let templates = config.subsystems.iter().map(|it| template(it).unwrap_or(Namespace::new(1, 1, 12))).collect();
         Ok(Self {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
             volumes,
+            templates,
             to_restore: Vec::new(),
             peers: Peers::default(),
             by_session: BTreeMap::new(),
@@ -144,38 +153,53 @@ impl NvmeTcp {
     }
 
     fn tell_health_of(&mut self, subsystem: usize, context: &Context<'_>) {
-        let Some(volume) = context.volume(self.volumes[subsystem]) else { return };
-        let (health, before) = (context.health(volume.id), context.before(volume.id));
+        let drive = self.volumes[subsystem];
+        let (health, before) = (context.health(drive), context.before(drive));
         let life = before.until(&health, context.elapsed(), 0);
-        let mut figures = health::figures(&health, &life, volume.size_bytes(), self.endurance_erases);
+        let (bytes, free_bytes) = context.capacity_bytes(drive);
+        let mut figures = health::figures(&health, &life, bytes, self.endurance_erases);
         figures.smart.error_entries = SmartLog::counter(before.error_entries);
-        figures.used_blocks = context.used_blocks(volume.id);
-        figures.erasure = erasure::of(volume.id, context);
-        let units = volume.limits.blocks / context.blocks_of_unit(volume.id);
-        figures.capacity = context.capacity(volume.id).map(|left| health::capacity(&health, &life, &left, units));
+        figures.unallocated_bytes = free_bytes;
+        if context.is_divided(drive) {
+            for NamespaceInfo { nsid, volume, .. } in context.namespaces(drive) {
+                set_used_blocks(&mut self.target, subsystem, nsid, context.used_blocks(volume).unwrap_or_default());
+            }
+        } else {
+            figures.used_blocks = context.used_blocks(drive);
+        }
+        figures.erasure = erasure::of(drive, context);
+        let units = bytes / u64::from(SLOT_BYTES);
+        figures.capacity = context.capacity(drive).map(|left| health::capacity(&health, &life, &left, units));
         self.target.set_figures(subsystem, figures);
     }
 
     /// Tells hosts what the blocks of a drive are, and what sizes of writes suit it: a die row, which one command programs, and
     /// one of every die.
-    fn take_shape(&mut self, subsystem: usize, context: &Context<'_>) {
-        let id = self.volumes[subsystem];
-        let (Some(volume), Some(layout)) = (context.volume(id), context.layout(id)) else { return };
-        let unit = context.blocks_of_unit(id) as u32;
-        let granularity = layout.slots_per_die_row.saturating_mul(unit);
-        let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
-        let mut namespaces = self.target.config().subsystems[subsystem].namespaces.clone();
-        for namespace in &mut namespaces {
+    fn take_shape(&mut self, subsystem: usize, by: Option<&Demand>, context: &Context<'_>) {
+        let drive = self.volumes[subsystem];
+        let Some(layout) = context.layout(drive) else { return };
+        let template = &self.templates[subsystem];
+        let shape = |info: NamespaceInfo| {
+            let volume = context.volume(info.volume)?;
+            let unit = context.blocks_of_unit(info.volume) as u32;
+            let granularity = layout.slots_per_die_row.saturating_mul(unit);
+            let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
+            let mut namespace = manage::namespace(template, info);
             namespace.hints = Some(hints);
             // Zones have their size and their blocks from the start, and are not formatted.
             if namespace.zones.is_none() {
                 namespace.blocks = volume.limits.blocks;
                 namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
-                namespace.formats = context.formats(id);
+                namespace.formats = context.formats(drive);
             }
-        }
-        let taken = self.target.set_namespaces(subsystem, namespaces);
+            Some(namespace)
+        };
+        let namespaces = context.namespaces(drive).into_iter().filter_map(shape).collect();
+        let taken = set_namespaces_by(&mut self.target, subsystem, namespaces, by);
         debug_assert!(taken.is_ok(), "a drive has blocks, and hints contradict nothing");
+        let is_manageable = context.can_divide(drive) && template.zones.is_none();
+        let management = Management { namespaces_max: NAMESPACES_MAX, formats: context.formats(drive) };
+        set_management(&mut self.target, subsystem, is_manageable.then_some(management));
     }
 
     /// Finds the write pointers of a zoned drive by its map, and keeps clients out that know nothing of zones.
@@ -185,6 +209,14 @@ impl NvmeTcp {
         let is_written = |block| holds_anything && context.block_state(volume, block) != BlockState::Unmapped;
         restore_zones(&mut self.target, subsystem, is_written);
         context.reserve(volume, self.target.strangers(subsystem));
+    }
+
+    /// Lets the other front ends know what their clients may still do to the namespaces of a drive.
+    fn reserve(&self, subsystem: usize, context: &mut Context<'_>) {
+        let drive = self.volumes[subsystem];
+        for NamespaceInfo { nsid, volume, .. } in context.namespaces(drive) {
+            context.reserve(volume, strangers_to(&self.target, subsystem, nsid));
+        }
     }
 
     /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end.
@@ -203,8 +235,13 @@ impl NvmeTcp {
         for demand in self.target.take_demands() {
             let volume = self.volumes[demand.subsystem];
             self.demands_made += 1;
-            if let Some(erase) = erasure::wanted(&demand.wish) {
-                context.erase(self.demands_made, volume, erase);
+            if let Some((nsid, erase)) = erasure::wanted(&demand.wish) {
+                context.erase(self.demands_made, (volume, nsid), erase);
+                self.demands.insert(self.demands_made, demand);
+                continue;
+            }
+            if let Some(wish) = manage::wanted(&demand.wish) {
+                context.manage(self.demands_made, volume, wish);
                 self.demands.insert(self.demands_made, demand);
                 continue;
             }
@@ -216,7 +253,7 @@ impl NvmeTcp {
                     rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
                     retries: retries.map(u32::from),
                 },
-                Wish::Format { .. } | Wish::Sanitize { .. } | Wish::LeaveFailure => continue,
+                _ => continue,
             };
             self.demands.insert(self.demands_made, demand);
             context.control(self.demands_made, control);
@@ -287,7 +324,16 @@ impl NvmeTcp {
     fn begin_commands(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
         while let Some((command, cost)) = peer.next_command(context.budget) {
-            let volume = (self.volumes[command.subsystem], is_zoned(&self.target, command.subsystem));
+            if !is_current(&self.target, &command) {
+                // It has waited for room while its namespace was deleted.
+                peer.under_way -= cost;
+                context.budget.give(cost);
+                let status = Status::INVALID_NAMESPACE.do_not_retry();
+                peer.session.complete(&mut self.target, command.tag, status, command.payload, &mut peer.effects);
+                continue;
+            }
+            let drive = self.volumes[command.subsystem];
+            let volume = (context.namespace(drive, command.nsid), is_zoned(&self.target, command.subsystem));
             self.works.begin(place, volume, command, cost, context);
             // The engine keeps the buffers of writes: one comes back for each that went.
             peer.effects.output.give(context.buffer(0));
@@ -441,7 +487,7 @@ impl FrontEnd for NvmeTcp {
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         for subsystem in 0..self.volumes.len() {
-            self.take_shape(subsystem, context);
+            self.take_shape(subsystem, None, context);
             if is_zoned(&self.target, subsystem) {
                 self.find_zones(subsystem, context);
             }
@@ -494,7 +540,7 @@ impl FrontEnd for NvmeTcp {
         }
         self.wake();
         for subsystem in self.target.take_reserved() {
-            context.reserve(self.volumes[subsystem], self.target.strangers(subsystem));
+            self.reserve(subsystem, context);
         }
         self.abort(context);
         !self.readable.is_empty() || self.works.has_to_go_on() || self.ports.waits_at_once(context.elapsed())
@@ -524,9 +570,18 @@ impl FrontEnd for NvmeTcp {
         self.controlled(tag, done);
     }
 
+    fn managed(&mut self, tag: u64, done: Result<u32, ManageError>) {
+        let Some(demand) = self.demands.remove(&tag) else { return };
+        manage::settle(&mut self.target, &demand, done);
+        self.tell_health = Duration::ZERO;
+    }
+
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        if let Some(subsystem) = self.subsystem_of(volume) {
-            self.take_shape(subsystem, context);
+        if let Some(subsystem) = self.subsystem_of(context.drive_volume(volume)) {
+            let by = self.demands.values().find(|demand| manage::explains(demand, subsystem, context.nsid_of(volume)));
+            let by = by.cloned();
+            self.take_shape(subsystem, by.as_ref(), context);
+            self.reserve(subsystem, context);
             self.tell_health_of(subsystem, context);
         }
     }
@@ -570,7 +625,7 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        let Some(subsystem) = self.subsystem_of(volume) else { return };
+        let Some(subsystem) = self.subsystem_of(context.drive_volume(volume)) else { return };
         self.target.set_away(subsystem, true);
         self.to_restore.retain(|&other| other != subsystem);
         self.works.set_away(volume, true);
@@ -585,8 +640,8 @@ impl FrontEnd for NvmeTcp {
         self.orphans.extend(self.target.take_orphans().map(|session| (session, until)));
     }
 
-    fn back(&mut self, volume: VolumeId, _desk: &mut Context<'_>) {
-        let Some(subsystem) = self.subsystem_of(volume) else { return };
+    fn back(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        let Some(subsystem) = self.subsystem_of(context.drive_volume(volume)) else { return };
         self.works.set_away(volume, false);
         if is_zoned(&self.target, subsystem) {
             self.to_restore.push(subsystem);

@@ -268,6 +268,10 @@ impl Works {
                 tracing::debug!(%refused, "a command is not carried out");
                 let volume = request.volume;
                 match (context.erasing(volume), context.erasures(volume).under_way) {
+                    // Its namespace is gone.
+                    _ if context.volume(volume).is_none() => {
+                        self.fail(number, Status::INVALID_NAMESPACE.do_not_retry());
+                    }
                     (None, _) => self.fail(number, Status::LBA_OUT_OF_RANGE.do_not_retry()),
                     (_, Some(Erase::Sanitize { .. })) => self.fail(number, Status::SANITIZE_IN_PROGRESS),
                     _ => self.fail(number, Status::FORMAT_IN_PROGRESS),

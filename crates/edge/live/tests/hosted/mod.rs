@@ -1,10 +1,10 @@
 //! Drive 0 of a small enclosure, served to a host over NVMe/TCP of the loopback.
 
 use crate::small::{enclosure_of, while_serving};
-use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo};
+use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo, divide};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig, ZoneShape};
 use flashyard_scenario::Scenario;
-use flashyard_served::{Control, Session};
+use flashyard_served::{Control, JournalHeader, Session};
 use flashyard_units::{DriveId, VolumeId};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ pub(crate) fn serve<R: Send>(
     tempo: Tempo,
     client: impl FnOnce(SocketAddr, Handle) -> R + Send,
 ) -> (Report, R) {
-    serve_shaped((4096, None), scenario, directory, tempo, client)
+    serve_shaped(Shape::of(4096), scenario, directory, tempo, client)
 }
 
 /// Serves the drive as [`serve`] does, with blocks of so many bytes.
@@ -38,7 +38,7 @@ pub(crate) fn serve_blocks<R: Send>(
     tempo: Tempo,
     client: impl FnOnce(SocketAddr, Handle) -> R + Send,
 ) -> (Report, R) {
-    serve_shaped((block_bytes, None), scenario, directory, tempo, client)
+    serve_shaped(Shape::of(block_bytes), scenario, directory, tempo, client)
 }
 
 /// Serves the drive, with zones if they have a shape, while `client` works.
@@ -50,11 +50,32 @@ pub(crate) fn serve_zoned<R: Send>(
     zones: Option<ZoneShape>,
     client: impl FnOnce(SocketAddr, Handle) -> R + Send,
 ) -> (Report, R) {
-    serve_shaped((4096, zones), scenario, directory, tempo, client)
+    serve_shaped(Shape { zones, ..Shape::of(4096) }, scenario, directory, tempo, client)
 }
 
-fn serve_shaped<R: Send>(
-    (block_bytes, zones): (u32, Option<ZoneShape>),
+/// The drive as it begins.
+pub(crate) struct Shape {
+    block_bytes: u32,
+    zones: Option<ZoneShape>,
+    /// Units of its namespaces; empty: it is one namespace.
+    sizes: Vec<u64>,
+    journal: Option<Box<dyn Write>>,
+}
+
+impl Shape {
+    fn of(block_bytes: u32) -> Self {
+        Self { block_bytes, zones: None, sizes: Vec::new(), journal: None }
+    }
+
+    /// Namespaces of so many units, and a journal.
+    #[allow(dead_code, reason = "not every test divides the drive")]
+    pub(crate) fn divided(sizes: &[u64], journal: Option<Box<dyn Write>>) -> Self {
+        Self { sizes: sizes.to_vec(), journal, ..Self::of(4096) }
+    }
+}
+
+pub(crate) fn serve_shaped<R: Send>(
+    Shape { block_bytes, zones, sizes, journal }: Shape,
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -62,10 +83,17 @@ fn serve_shaped<R: Send>(
 ) -> (Report, R) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let SetUp { world, media, .. } = enclosure_of(scenario, directory).expect("its enclosure can serve");
-    let mut engine =
-        Engine::new(Session::new(world, None), media, &[VolumeId::new(0)], tempo).expect("there is a poll");
+    let header = JournalHeader { seed: scenario.seed, scenario: String::new(), contents: None };
+    let session = Session::new(world, journal.is_some().then_some(&header));
+    let mut engine = Engine::new(session, media, &[VolumeId::new(0)], tempo).expect("there is a poll");
     engine.set_block_bytes(VolumeId::new(0), block_bytes).expect("there are such blocks");
-    let limits = engine.volumes()[0].limits;
+    if !sizes.is_empty() {
+        divide(&mut engine, VolumeId::new(0), &sizes).expect("the drive has room");
+    }
+    if let Some(journal) = journal {
+        engine.set_journal(journal);
+    }
+    let limits = engine.fronts_mut().drives()[0].limits;
     let unit = zones.map_or(1, |zones| zones.zone_blocks);
     let mut namespace = Namespace::new(1, limits.blocks / unit * unit, 12);
     namespace.zones = zones;

@@ -9,6 +9,7 @@ fn exports() -> Vec<Export> {
         size_bytes: blocks * 4096,
         block_bytes: 4096,
         is_away: false,
+        is_gone: false,
         has_map: false,
     };
     vec![

@@ -204,6 +204,8 @@ const _: () = assert!(size_of::<IdentifyController>() == crate::IDENTIFY_BYTES);
 impl IdentifyController {
     /// Optional admin command: Format NVM.
     pub const FORMAT: u16 = 1 << 1;
+    /// Optional admin commands: Namespace Management and Namespace Attachment.
+    pub const NAMESPACE_MANAGEMENT: u16 = 1 << 3;
     /// Sanitize: block erase is there.
     pub const SANITIZE_BLOCK_ERASE: u32 = 1 << 1;
     /// Sanitize: a wish not to deallocate is not heeded.

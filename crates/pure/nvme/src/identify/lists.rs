@@ -86,6 +86,15 @@ pub fn controller_list(out: &mut Vec<u8>, list: impl Iterator<Item = u16>) {
     out.resize(start + IDENTIFY_BYTES, 0);
 }
 
+/// The controllers of such a list; `None` for one that is cut, or not in ascending order.
+pub fn read_controllers(data: &[u8]) -> Option<Vec<u16>> {
+    let mut numbers = data.chunks_exact(2).map(|word| u16::from_le_bytes([word[0], word[1]]));
+    let count = usize::from(numbers.next()?);
+    let found: Vec<u16> = numbers.take(count).collect();
+    let is_whole = found.len() == count && found.windows(2).all(|two| two[0] < two[1]);
+    is_whole.then_some(found)
+}
+
 /// The one combination of I/O command sets: those whose identifiers are in `sets`, appended to `out`.
 pub fn command_sets(out: &mut Vec<u8>, sets: &[u8]) {
     let start = out.len();
@@ -126,6 +135,20 @@ mod tests {
             prop_assert_eq!(bytes.len(), IDENTIFY_BYTES);
             prop_assert!(read_list(&bytes).eq(list.into_iter().take(1024)));
         }
+    }
+
+    #[test]
+    fn a_list_of_controllers_is_read_if_it_is_whole_and_in_order() {
+        let list = |controllers: &[u16]| {
+            let mut bytes = Vec::new();
+            controller_list(&mut bytes, controllers.iter().copied());
+            bytes
+        };
+        assert_eq!(read_controllers(&list(&[])), Some(Vec::new()));
+        assert_eq!(read_controllers(&list(&[1, 5, 9])), Some(vec![1, 5, 9]));
+        assert_eq!(read_controllers(&list(&[5, 1])), None);
+        assert_eq!(read_controllers(&list(&[5, 5])), None);
+        assert_eq!((read_controllers(&list(&[1, 5])[..4]), read_controllers(&[])), (None, None));
     }
 
     #[test]

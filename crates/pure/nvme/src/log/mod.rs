@@ -58,6 +58,8 @@ pub struct Effect {
     pub changes_data: bool,
     /// Changes what a namespace is like.
     pub changes_namespace: bool,
+    /// Changes which namespaces there are.
+    pub changes_inventory: bool,
 }
 
 /// The page of commands and their effects: 4096 bytes, appended to `out`.
@@ -65,13 +67,16 @@ pub fn effects(out: &mut Vec<u8>, commands: &[Effect]) {
     const SUPPORTED: u8 = 1 << 0;
     const CHANGES_DATA: u8 = 1 << 1;
     const CHANGES_NAMESPACE: u8 = 1 << 2;
+    const CHANGES_INVENTORY: u8 = 1 << 3;
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     let start = out.len();
     out.resize(start + 4096, 0);
     for command in commands {
         let table = if command.is_admin { 0 } else { 1024 };
-        out[start + table + usize::from(command.opcode) * 4] =
-            SUPPORTED | flag(command.changes_data, CHANGES_DATA) | flag(command.changes_namespace, CHANGES_NAMESPACE);
+        out[start + table + usize::from(command.opcode) * 4] = SUPPORTED
+            | flag(command.changes_data, CHANGES_DATA)
+            | flag(command.changes_namespace, CHANGES_NAMESPACE)
+            | flag(command.changes_inventory, CHANGES_INVENTORY);
     }
 }
 
@@ -96,8 +101,17 @@ mod tests {
             [8, 448]
         );
         bytes.clear();
-        effects(&mut bytes, &[Effect { opcode: 1, is_admin: false, changes_data: true, changes_namespace: false }]);
-        assert_eq!((bytes.len(), bytes[1028]), (4096, 3));
+        effects(
+            &mut bytes,
+            &[Effect {
+                opcode: 1,
+                is_admin: false,
+                changes_data: true,
+                changes_namespace: false,
+                changes_inventory: true,
+            }],
+        );
+        assert_eq!((bytes.len(), bytes[1028]), (4096, 0b1011));
         bytes.clear();
         changed_namespaces(&mut bytes, &vec![1; 1025]);
         assert_eq!(&bytes[..8], &[255, 255, 255, 255, 0, 0, 0, 0]);

@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::directory::Target;
 use super::erase;
+use super::manage;
 use super::reserve;
 use super::session::Session;
 use flashyard_nvme::admin::{AdminCommand, Select};
@@ -51,6 +52,12 @@ impl Session {
             }
             AdminCommand::Sanitize(sanitize) => {
                 return erase::answer_of(erase::sanitize(self, target, sqe.command_id.get(), &sanitize));
+            }
+            AdminCommand::ManageNamespace { nsid, select, command_set } => {
+                return manage::manage(self, target, sqe.command_id.get(), (nsid, select, command_set), data);
+            }
+            AdminCommand::AttachNamespace { nsid, select } => {
+                return manage::attach(self, target, sqe.command_id.get(), (nsid, select), data);
             }
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),

@@ -1,5 +1,6 @@
 //! Parts of a target: ports, subsystems, namespaces, hosts that may connect, and limits.
 
+use super::attachment::Attachment;
 use super::erasure::Erasure;
 use crate::secret::Secret;
 use flashyard_blk::VolumeLimits;
@@ -62,6 +63,17 @@ pub struct Subsystem {
     /// Whether the backend takes [`NvmCommand::Remap`](flashyard_nvme::nvm::NvmCommand::Remap), which is then announced while
     /// blocks are whole units of the translation layer.
     pub has_remap: bool,
+    /// How hosts may create and delete namespaces; `None`: they may not.
+    pub management: Option<Management>,
+}
+
+/// Limits of the namespaces that hosts create.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Management {
+    /// Greatest identifier, up to 1024: as many namespaces there may be.
+    pub namespaces_max: u32,
+    /// Sizes of blocks, the fastest first, as logarithms.
+    pub formats: &'static [u8],
 }
 
 /// A namespace of the NVM command set.
@@ -87,6 +99,12 @@ pub struct Namespace {
     pub formats: &'static [u8],
     /// Its zones, if it is a zoned namespace: only hosts that enable all I/O command sets of the controller see it then.
     pub zones: Option<ZoneShape>,
+    /// Hosts whose controllers have it from their beginning.
+    pub attachment: Attachment,
+    /// One controller at a time may have it.
+    pub is_private: bool,
+    /// Tells it from others that the subsystem has had under its identifier.
+    pub serial: u32,
 }
 
 /// The zones of a namespace, all alike, in blocks.
@@ -247,9 +265,11 @@ pub struct Figures {
     pub smart: SmartLog,
     /// Capacity in bytes.
     pub capacity_bytes: u64,
-    /// Blocks of its namespace that hold something; `None` where that is not known. A subsystem of several namespaces has
-    /// no such figure.
+    /// Blocks of its namespace that hold something; `None` where that is not known. Of several namespaces each has a figure of its
+    /// own ([`set_used_blocks`](super::set_used_blocks)).
     pub used_blocks: Option<u64>,
+    /// Bytes that no namespace has.
+    pub unallocated_bytes: u64,
     /// How far its data is being erased.
     pub erasure: Erasure,
     /// Page of a capacity-variant drive; without it there is neither the page nor its features.
@@ -369,6 +389,7 @@ impl Subsystem {
             static_controllers: false,
             has_write_cache: true,
             has_remap: false,
+            management: None,
         }
     }
 
@@ -399,10 +420,15 @@ impl Subsystem {
         }
     }
 
-    /// Whether remaps are taken now.
+    /// Whether remaps are taken now: of whole units, and of a drive that is one namespace.
     pub(super) fn takes_remaps(&self) -> bool {
         let is_of_units = |namespace: &Namespace| namespace.hints.is_none_or(|hints| hints.unit == 1);
-        self.has_remap && self.namespaces.iter().all(is_of_units)
+        self.has_remap && self.namespaces.len() == 1 && self.namespaces.iter().all(is_of_units)
+    }
+
+    /// The greatest identifier that a namespace may have.
+    pub(super) fn namespaces_max(&self) -> u32 {
+        self.management.map_or(crate::NAMESPACES_MAX, |management| management.namespaces_max)
     }
 
     /// The namespace with this identifier.
@@ -439,6 +465,9 @@ impl Namespace {
             hints: None,
             formats: &[],
             zones: None,
+            attachment: Attachment::EVERYBODY,
+            is_private: false,
+            serial: 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::answer::Answer;
 use super::controller::Controller;
 use super::dialogue::Dialogue;
-use super::directory::Target;
+use super::directory::{Target, first_namespaces};
 use super::session::{QueueKind, Session};
 use flashyard_nvme::fabrics::{
     CONTROLLER_DYNAMIC, CONTROLLER_STATIC_ANY, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand,
@@ -151,6 +151,7 @@ impl Session {
         controller.serial = target.nonce();
         controller.host_address = self.host_address;
         controller.keep_alive = SimSpan::from_ms(u64::from(connect.keep_alive_ms));
+        controller.begin_with(subsystem.map_or(Vec::new(), |subsystem| first_namespaces(target, subsystem, host)));
         let serial = controller.serial;
         let added = target.add_controller(wanted, controller);
         let index = added.ok_or(Answer { status: Status::CONTROLLER_BUSY, result: 0 })?;

@@ -71,6 +71,8 @@ pub(super) struct Controller {
     pub(super) notices: Notices,
     pub(super) errors: VecDeque<ErrorEntry>,
     pub(super) error_count: u64,
+    /// Namespaces that are attached to it, in ascending order.
+    namespaces: Vec<u32>,
 }
 
 /// Values of features.
@@ -154,6 +156,7 @@ impl Controller {
             notices: Notices::default(),
             errors: VecDeque::new(),
             error_count: 0,
+            namespaces: Vec::new(),
         }
     }
 
@@ -211,6 +214,32 @@ impl Controller {
         self.reported.clear();
         self.changed.clear();
         self.notices = Notices::default();
+    }
+
+    /// Gives it the namespaces that it begins with.
+    pub(super) fn begin_with(&mut self, namespaces: Vec<u32>) {
+        self.namespaces = namespaces;
+    }
+
+    /// Whether a namespace is attached to it.
+    #[inline]
+    pub(super) fn has_namespace(&self, nsid: u32) -> bool {
+        self.namespaces.first() == Some(&nsid) || self.namespaces.binary_search(&nsid).is_ok()
+    }
+
+    /// Namespaces that are attached to it.
+    pub(super) fn namespaces(&self) -> &[u32] {
+        &self.namespaces
+    }
+
+    /// Attaches a namespace, or detaches it; returns whether that changes anything.
+    pub(super) fn set_namespace(&mut self, nsid: u32, is_attached: bool) -> bool {
+        match (self.namespaces.binary_search(&nsid), is_attached) {
+            (Err(place), true) => self.namespaces.insert(place, nsid),
+            (Ok(place), false) => drop(self.namespaces.remove(place)),
+            _ => return false,
+        }
+        true
     }
 
     /// Whether a connection has the I/O queue.

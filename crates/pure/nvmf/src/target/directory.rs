@@ -1,9 +1,10 @@
 //! State that all connections share: subsystems, controllers, and news for each of them.
 
 use super::answer::Answer;
-use super::config::{ConfigError, Figures, Hosts, Namespace, Subsystem, TargetConfig};
+use super::attachment::{Attach, NewNamespace};
+use super::config::{ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
-use super::effects::SessionId;
+use super::effects::{Command, SessionId};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::reservation::Reservations;
@@ -17,7 +18,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Request to a capacity-variant drive by Set Features; its answer waits for [`Target::settle`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Demand {
     /// Place of the subsystem in the configuration.
     pub subsystem: usize,
@@ -29,7 +30,7 @@ pub struct Demand {
 }
 
 /// One thing that can be asked of a drive; the first two of a capacity-variant one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To be in the degraded mode, or not.
     Degraded(bool),
@@ -37,6 +38,8 @@ pub enum Wish {
     Retirement(RetirementRule),
     /// To let all data go and have blocks of 2^`block_log2` bytes. It is settled at the end.
     Format {
+        /// Namespace, or [`flashyard_nvme::NSID_ALL`].
+        nsid: u32,
         /// Size of a block, one of those that the namespace announces.
         block_log2: u8,
         /// Data must not be left anywhere.
@@ -49,6 +52,15 @@ pub enum Wish {
     },
     /// To leave the failure mode that a sanitize has left.
     LeaveFailure,
+    /// To have a further namespace, which is attached to no controller. It is settled with its identifier.
+    Create(NewNamespace),
+    /// To have a namespace no more, or none of all. It is settled when their space is free.
+    Delete {
+        /// Namespace, or [`flashyard_nvme::NSID_ALL`].
+        nsid: u32,
+    },
+    /// To keep it that controllers have a namespace, or have it no more; [`attach_controllers`](super::attach_controllers) follows where that is done.
+    Attach(Attach),
 }
 
 /// The state that all connections of a target share.
@@ -82,6 +94,8 @@ pub struct Target {
     pub(super) reserved: Vec<usize>,
     /// Commands of preempted hosts that others wait for.
     pub(super) fences: Fences,
+    /// Blocks that hold something, of namespaces of subsystems that have several.
+    pub(super) used: BTreeMap<(usize, u32), u64>,
 }
 
 impl Target {
@@ -110,6 +124,7 @@ impl Target {
             demands: Vec::new(),
             looks: Vec::new(),
             reservations: BTreeMap::new(),
+            used: BTreeMap::new(),
             reserved: Vec::new(),
             fences: Fences::default(),
         })
@@ -148,34 +163,12 @@ impl Target {
         self.errors[subsystem]
     }
 
-    /// Replaces the namespaces of `subsystem`; connected hosts are notified.
+    /// Replaces the namespaces of `subsystem`; connected hosts that have them are notified. One of another serial number is
+    /// another namespace: nothing of the reservations of the old one is left.
     ///
     /// Errors: the namespaces contradict the specification, and the old ones stay.
     pub fn set_namespaces(&mut self, subsystem: usize, namespaces: Vec<Namespace>) -> Result<(), ConfigError> {
-        let before = std::mem::replace(&mut self.config.subsystems[subsystem].namespaces, namespaces);
-        if let Err(error) = self.config.check() {
-            self.config.subsystems[subsystem].namespaces = before;
-            return Err(error);
-        }
-        let after = &self.config.subsystems[subsystem].namespaces;
-        let changed: Vec<u32> = before
-            .iter()
-            .filter(|namespace| !after.contains(namespace))
-            .chain(after.iter().filter(|namespace| !before.contains(namespace)))
-            .map(|namespace| namespace.nsid)
-            .collect();
-        for controller in self.controllers.iter_mut().flatten().filter(|c| c.subsystem == Some(subsystem)) {
-            controller.note_changed(&changed);
-        }
-        let is_there = |nsid| after.iter().any(|namespace| namespace.nsid == nsid);
-        let gone = |place: usize, nsid| place == subsystem && !is_there(nsid);
-        self.reservations.retain(|&(place, nsid), _| !gone(place, nsid));
-        let mut zones = self.zones.split_off(&(subsystem, 0));
-        let mut later = zones.split_off(&(subsystem + 1, 0));
-        self.zones.extend(zones_of(subsystem, after, &mut zones));
-        self.zones.append(&mut later);
-        self.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
-        Ok(())
+        set_namespaces_by(self, subsystem, namespaces, None)
     }
 
     /// Replaces the hosts that may connect to `subsystem`; hosts that read the discovery log are notified. Existing
@@ -214,12 +207,7 @@ impl Target {
 
     /// The drive has done what was asked for, or has not: its host hears of it, if it is still there.
     pub fn settle(&mut self, demand: &Demand, status: Status) {
-        let (index, serial) = demand.controller;
-        let controller = self.controllers.get_mut(index).and_then(Option::as_mut);
-        if let Some(controller) = controller.filter(|controller| controller.serial == serial) {
-            controller.answers.push_back((demand.command_id, Answer { status, result: 0 }));
-            self.wake.extend(controller.admin_session);
-        }
+        settle_with(self, demand, status, 0);
     }
 
     /// How well `port` reaches `group` of `subsystem` from now on; connected hosts are notified.
@@ -380,6 +368,119 @@ impl Target {
     }
 }
 
+/// Replaces the namespaces of `subsystem`, as a host may have asked for, which is not notified: [`Target::set_namespaces`].
+///
+/// Errors: as there.
+pub fn set_namespaces_by(
+    target: &mut Target,
+    subsystem: usize,
+    namespaces: Vec<Namespace>,
+    by: Option<&Demand>,
+) -> Result<(), ConfigError> {
+    let before = std::mem::replace(&mut target.config.subsystems[subsystem].namespaces, namespaces);
+    if let Err(error) = target.config.check() {
+        target.config.subsystems[subsystem].namespaces = before;
+        return Err(error);
+    }
+    let after = &target.config.subsystems[subsystem].namespaces;
+    let changed: Vec<u32> = before
+        .iter()
+        .filter(|namespace| !after.contains(namespace))
+        .chain(after.iter().filter(|namespace| !before.contains(namespace)))
+        .map(|namespace| namespace.nsid)
+        .collect();
+    let missing = |from: &[Namespace], of: &[Namespace]| -> Vec<u32> {
+        let is_there = |one: &Namespace| of.iter().any(|it| (it.nsid, it.serial) == (one.nsid, one.serial));
+        from.iter().filter(|one| !is_there(one)).map(|one| one.nsid).collect()
+    };
+    let (added, gone) = (missing(after, &before), missing(&before, after));
+    target.reservations.retain(|&(place, nsid), _| place != subsystem || !gone.contains(&nsid));
+    target.used.retain(|&(place, nsid), _| place != subsystem || !gone.contains(&nsid));
+    let mut zones = target.zones.split_off(&(subsystem, 0));
+    let mut later = zones.split_off(&(subsystem + 1, 0));
+    target.zones.extend(zones_of(subsystem, after, &mut zones));
+    target.zones.append(&mut later);
+    // Controllers hear of namespaces that they had, or have now.
+    let by = by.map(|demand| demand.controller);
+    let had = concerned(target, subsystem, &changed);
+    follow_namespaces(target, subsystem, &added, &gone);
+    let has = concerned(target, subsystem, &changed);
+    for (index, concerns) in had.into_iter().zip(has).map(|(had, has)| (had.0, [had.1, has.1].concat())) {
+        let Some(controller) = target.controllers[index].as_mut() else { continue };
+        if !concerns.is_empty() && by != Some((index, controller.serial)) {
+            controller.note_changed(&concerns);
+            if controller.raise(AsyncEvent::Namespaces) {
+                target.wake.extend(controller.admin_session);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Places of the controllers of a subsystem, and those of these namespaces that are attached to them.
+fn concerned(target: &Target, subsystem: usize, namespaces: &[u32]) -> Vec<(usize, Vec<u32>)> {
+    let controllers = target.controllers.iter().enumerate().filter_map(|(index, there)| Some((index, there.as_ref()?)));
+    let of_it = controllers.filter(|(_, controller)| controller.subsystem == Some(subsystem));
+    let attached = |it: &Controller| namespaces.iter().copied().filter(|&nsid| it.has_namespace(nsid)).collect();
+    of_it.map(|(index, it)| (index, attached(it))).collect()
+}
+
+/// The namespaces that a controller of `host` begins with.
+pub(super) fn first_namespaces(target: &Target, subsystem: usize, host: &str) -> Vec<u32> {
+    let of_it = |controller: &&Controller| controller.subsystem == Some(subsystem);
+    let is_free = |namespace: &Namespace| {
+        !namespace.is_private
+            || !target.controllers.iter().flatten().filter(of_it).any(|it| it.has_namespace(namespace.nsid))
+    };
+    let namespaces = target.config.subsystems[subsystem].namespaces.iter();
+    let begins = namespaces.filter(|namespace| namespace.attachment.includes(host) && is_free(namespace));
+    begins.map(|namespace| namespace.nsid).collect()
+}
+
+/// Namespaces of a subsystem have come (`added`) and gone (`gone`): controllers get those that their hosts have, and lose the
+/// others.
+fn follow_namespaces(target: &mut Target, subsystem: usize, added: &[u32], gone: &[u32]) {
+    for index in 0..target.controllers.len() {
+        let Some(controller) = target.controllers[index].as_mut().filter(|it| it.subsystem == Some(subsystem)) else {
+            continue;
+        };
+        for &nsid in gone {
+            controller.set_namespace(nsid, false);
+        }
+        let host = controller.host_nqn.clone();
+        let first = first_namespaces(target, subsystem, &host);
+        let Some(controller) = target.controllers[index].as_mut() else { continue };
+        for &nsid in added.iter().filter(|nsid| first.contains(nsid)) {
+            controller.set_namespace(nsid, true);
+        }
+    }
+}
+
+/// Sets how many blocks of a namespace hold something, where its subsystem has several.
+pub fn set_used_blocks(target: &mut Target, subsystem: usize, nsid: u32, used_blocks: u64) {
+    target.used.insert((subsystem, nsid), used_blocks);
+}
+
+/// Sets how hosts may create and delete namespaces of `subsystem`.
+pub fn set_management(target: &mut Target, subsystem: usize, management: Option<Management>) {
+    target.config.subsystems[subsystem].management = management;
+}
+
+/// Whether a command is about a namespace that is still the one for which it came.
+pub fn is_current(target: &Target, command: &Command) -> bool {
+    let namespace = target.config.subsystems[command.subsystem].namespace(command.nsid);
+    namespace.is_some_and(|namespace| namespace.serial == command.serial)
+}
+
+/// The drive has done what was asked for, with this result: [`Target::settle`].
+pub fn settle_with(target: &mut Target, demand: &Demand, status: Status, result: u64) {
+    if let Some(controller) = target.controller(demand.controller) {
+        controller.answers.push_back((demand.command_id, Answer { status, result }));
+        let session = controller.admin_session;
+        target.wake.extend(session);
+    }
+}
+
 /// Tells hosts of `subsystem` of an erasure since `before`: of its end, and of a format's beginning.
 pub(super) fn announce_erasure(target: &mut Target, subsystem: usize, before: Erasure) {
     let erasure = target.figures[subsystem].erasure;
@@ -391,11 +492,15 @@ pub(super) fn announce_erasure(target: &mut Target, subsystem: usize, before: Er
         target.raise(AsyncEvent::Sanitized, |controller| controller.subsystem == Some(subsystem));
     }
     if is(&before, ErasureKind::Format) != is(&erasure, ErasureKind::Format) {
-        let changed: Vec<u32> = target.config.subsystems[subsystem].namespaces.iter().map(|one| one.nsid).collect();
-        for controller in target.controllers.iter_mut().flatten().filter(|c| c.subsystem == Some(subsystem)) {
+        let formatted = if is(&before, ErasureKind::Format) { before } else { erasure };
+        let all = target.config.subsystems[subsystem].namespaces.iter().map(|one| one.nsid);
+        let changed: Vec<u32> = all.filter(|&nsid| formatted.concerns(nsid)).collect();
+        let has =
+            |it: &Controller| it.subsystem == Some(subsystem) && changed.iter().any(|&nsid| it.has_namespace(nsid));
+        for controller in target.controllers.iter_mut().flatten().filter(|it| has(it)) {
             controller.note_changed(&changed);
         }
-        target.raise(AsyncEvent::Namespaces, |controller| controller.subsystem == Some(subsystem));
+        target.raise(AsyncEvent::Namespaces, has);
     }
 }
 

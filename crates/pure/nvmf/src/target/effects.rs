@@ -33,6 +33,8 @@ pub struct Command {
     pub subsystem: usize,
     /// Namespace.
     pub nsid: u32,
+    /// Serial number of the namespace: [`super::is_current`].
+    pub serial: u32,
     /// Operation to carry out.
     pub operation: NvmCommand,
     /// Length of the data in bytes: of `payload` as it comes, or as a read has to leave it.

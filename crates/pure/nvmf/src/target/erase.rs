@@ -4,7 +4,7 @@
 //! ([`super::Figures::erasure`]).
 
 use super::answer::Answer;
-use super::config::Subsystem;
+use super::config::{Namespace, Subsystem};
 use super::directory::{Demand, Target, Wish, announce_erasure};
 use super::erasure::{ErasureKind, Sanitized};
 use super::session::Session;
@@ -12,22 +12,24 @@ use flashyard_nvme::admin::{Format, Sanitize};
 use flashyard_nvme::{NSID_ALL, Status};
 
 impl Subsystem {
-    /// Whether hosts may format and sanitize it: it is one namespace of a drive that knows formats.
+    /// Whether hosts may format and sanitize it: it is one namespace of a drive that knows formats, or those that hosts manage.
     pub(super) fn is_erasable(&self) -> bool {
-        matches!(&self.namespaces[..], [only] if !only.formats.is_empty())
+        self.management.is_some() || matches!(&self.namespaces[..], [only] if !only.formats.is_empty())
     }
 }
 
-/// Whether a reservation or the drive's own state is against erasing all of `place`.
-fn check_erasable(target: &Target, by: (usize, u64), place: usize) -> Result<(), Status> {
+/// Whether a reservation or the drive's own state is against erasing a namespace of `place`, or all.
+fn check_erasable(target: &Target, by: (usize, u64), (place, nsid): (usize, u32)) -> Result<(), Status> {
     let subsystem = &target.config.subsystems[place];
     if !subsystem.is_erasable() {
         return Err(Status::INVALID_OPCODE);
     }
-    if subsystem.namespaces.iter().any(|namespace| namespace.is_read_only) {
+    let is_named = |namespace: &&Namespace| nsid == NSID_ALL || namespace.nsid == nsid;
+    let mut named = subsystem.namespaces.iter().filter(is_named);
+    if named.clone().any(|namespace| namespace.is_read_only) {
         return Err(Status::NAMESPACE_WRITE_PROTECTED);
     }
-    if subsystem.namespaces.iter().any(|namespace| target.is_reserved(by, namespace.nsid, false)) {
+    if named.any(|namespace| target.is_reserved(by, namespace.nsid, false)) {
         return Err(Status::RESERVATION_CONFLICT);
     }
     if target.is_away(place) { Err(Status::NAMESPACE_NOT_READY) } else { Ok(()) }
@@ -36,14 +38,14 @@ fn check_erasable(target: &Target, by: (usize, u64), place: usize) -> Result<(),
 /// Carries Format NVM out; without an answer it comes when the drive has done it.
 pub(super) fn format(session: &Session, target: &mut Target, command_id: u16, format: &Format) -> Result<(), Status> {
     let place = place_of(session, target)?;
-    check_erasable(target, session.queue.controller, place)?;
-    if let Some(status) = target.figures[place].erasure.refusal() {
+    check_erasable(target, session.queue.controller, (place, format.nsid))?;
+    // One at a time.
+    if let Some(status) = target.figures[place].erasure.refusal(NSID_ALL) {
         return Err(status);
     }
-    let namespace = &target.config.subsystems[place].namespaces[0];
-    if format.nsid != NSID_ALL && format.nsid != namespace.nsid {
-        return Err(Status::INVALID_NAMESPACE);
-    }
+    let mut named = target.config.subsystems[place].namespaces.iter();
+    let namespace = named.find(|namespace| format.nsid == NSID_ALL || namespace.nsid == format.nsid);
+    let namespace = namespace.ok_or(Status::INVALID_NAMESPACE)?;
     let has_metadata = format.metadata_inline || format.protection != 0 || format.protection_first;
     let block_log2 = namespace.formats.get(usize::from(format.format)).copied().filter(|_| !has_metadata);
     let block_log2 = block_log2.ok_or(Status::INVALID_FORMAT)?;
@@ -53,7 +55,9 @@ pub(super) fn format(session: &Session, target: &mut Target, command_id: u16, fo
         // Data is not encrypted: there is no key to delete.
         _ => return Err(Status::INVALID_FIELD),
     };
-    begin(session, target, place, command_id, Wish::Format { block_log2, destroys }, ErasureKind::Format);
+    let wish = Wish::Format { nsid: format.nsid, block_log2, destroys };
+    target.figures[place].erasure.nsid = format.nsid;
+    begin(session, target, place, command_id, wish, ErasureKind::Format);
     Ok(())
 }
 
@@ -65,10 +69,10 @@ pub(super) fn sanitize(
     sanitize: &Sanitize,
 ) -> Result<bool, Status> {
     let place = place_of(session, target)?;
-    check_erasable(target, session.queue.controller, place)?;
+    check_erasable(target, session.queue.controller, (place, NSID_ALL))?;
     let erasure = &mut target.figures[place].erasure;
     match (erasure.under_way, sanitize.action) {
-        (Some(_), _) => Err(erasure.refusal().unwrap_or(Status::SANITIZE_IN_PROGRESS)),
+        (Some(_), _) => Err(erasure.refusal(NSID_ALL).unwrap_or(Status::SANITIZE_IN_PROGRESS)),
         (None, Sanitize::EXIT_FAILURE_MODE) if erasure.sanitized != Sanitized::Failed => Ok(true),
         (None, Sanitize::EXIT_FAILURE_MODE) if Sanitize::of_dword(erasure.command).unrestricted_exit => {
             let controller = session.queue.controller;
@@ -78,7 +82,7 @@ pub(super) fn sanitize(
         (None, Sanitize::EXIT_FAILURE_MODE) => Err(Status::SANITIZE_FAILED),
         (None, Sanitize::BLOCK_ERASE) if !sanitize.no_deallocate => {
             let command = sanitize.dword();
-            erasure.command = command;
+            (erasure.command, erasure.nsid) = (command, NSID_ALL);
             begin(session, target, place, command_id, Wish::Sanitize { command }, ErasureKind::Sanitize);
             Ok(false)
         }

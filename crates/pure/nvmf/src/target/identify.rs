@@ -4,7 +4,7 @@ use super::abort::ABORTS_MAX;
 use super::answer::Answer;
 use super::config::{COPY_RANGES_MAX, Limits, NVM_COMMAND_SET, Namespace, Subsystem, ZoneShape};
 use super::directory::Target;
-use super::session::Session;
+use super::session::{Session, controller_of};
 use crate::NAMESPACES_MAX;
 use flashyard_nvme::admin::{Identify, cns};
 use flashyard_nvme::identify::{
@@ -30,7 +30,10 @@ impl Session {
         let target = &*whole;
         let subsystem = place.and_then(|place| target.config.subsystems.get(place));
         let namespaces = subsystem.map_or(&[][..], |subsystem| &subsystem.namespaces);
-        let is_visible = |namespace: &&Namespace| sees_zones || namespace.zones.is_none();
+        let namespaces_max = subsystem.map_or(NAMESPACES_MAX, Subsystem::namespaces_max);
+        let is_attached = |nsid| controller_of(self, target).is_some_and(|controller| controller.has_namespace(nsid));
+        let is_shown = |namespace: &&Namespace| sees_zones || namespace.zones.is_none();
+        let is_visible = |namespace: &&Namespace| is_shown(namespace) && is_attached(namespace.nsid);
         let has_zones = namespaces.iter().any(|namespace| namespace.zones.is_some());
         let set = identify.command_set;
         let is_blocks = set == NVM_COMMAND_SET;
@@ -38,6 +41,7 @@ impl Session {
         let is_known_set = is_blocks || has_zones && set == zone::COMMAND_SET;
         let visible = namespaces.iter().filter(is_visible).filter(|namespace| namespace.nsid > identify.nsid);
         let later = visible.clone().map(|namespace| namespace.nsid);
+        let allocated = namespaces.iter().filter(is_shown).map(|namespace| namespace.nsid);
         let of_set = visible.filter(|namespace| namespace.command_set() == set).map(|namespace| namespace.nsid);
         match identify.cns {
             cns::CONTROLLER => {
@@ -46,7 +50,8 @@ impl Session {
             cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED if identify.nsid >= NSID_ALL - 1 => {
                 return Answer::refusal(Status::INVALID_NAMESPACE);
             }
-            cns::NAMESPACES_ACTIVE | cns::NAMESPACES_ALLOCATED => namespace_list(reply, later),
+            cns::NAMESPACES_ACTIVE => namespace_list(reply, later),
+            cns::NAMESPACES_ALLOCATED => namespace_list(reply, allocated.filter(|&nsid| nsid > identify.nsid)),
             cns::NAMESPACES_ACTIVE_OF_COMMAND_SET if is_known_set => namespace_list(reply, of_set),
             cns::CONTROLLER_OF_COMMAND_SET if is_blocks => {
                 let limits = command_set_limits(target, subsystem);
@@ -59,10 +64,15 @@ impl Session {
             {
                 return Answer::refusal(Status::INVALID_FIELD);
             }
+            cns::CONTROLLERS_OF_NAMESPACE if identify.nsid == 0 || identify.nsid > namespaces_max => {
+                return Answer::refusal(Status::INVALID_NAMESPACE);
+            }
             cns::CONTROLLERS | cns::CONTROLLERS_OF_NAMESPACE => {
+                let is_of_all = identify.cns == cns::CONTROLLERS;
                 let controllers = target.controllers.iter().flatten();
                 let same = controllers.filter(|controller| controller.subsystem == place);
-                controller_list(reply, same.map(|c| c.id).filter(|id| *id >= identify.controller_id));
+                let named = same.filter(|controller| is_of_all || controller.has_namespace(identify.nsid));
+                controller_list(reply, named.map(|c| c.id).filter(|id| *id >= identify.controller_id));
             }
             cns::COMMAND_SETS if has_zones => command_sets(reply, &[NVM_COMMAND_SET, zone::COMMAND_SET]),
             cns::COMMAND_SETS => command_sets(reply, &[NVM_COMMAND_SET]),
@@ -71,14 +81,26 @@ impl Session {
             | cns::NAMESPACE_OF_COMMAND_SET
             | cns::NAMESPACE_INDEPENDENT
             | cns::NAMESPACE_ALLOCATED => {
-                let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid)).filter(is_visible);
+                let is_meant = |namespace: &&Namespace| match identify.cns {
+                    cns::NAMESPACE_ALLOCATED => is_shown(namespace),
+                    _ => is_visible(namespace),
+                };
+                let found = subsystem.and_then(|subsystem| subsystem.namespace(identify.nsid)).filter(is_meant);
                 let figures = place.map(|place| target.figures[place]).unwrap_or_default();
-                let used = figures.used_blocks.filter(|_| namespaces.len() == 1);
-                let limits = &target.config.limits;
+                let own = place.and_then(|place| target.used.get(&(place, identify.nsid)).copied());
+                let used = own.or(figures.used_blocks.filter(|_| namespaces.len() == 1));
                 let is_erasable = subsystem.is_some_and(Subsystem::is_erasable);
-                let progress =
-                    place.filter(|_| is_erasable).map_or(0, |place| target.figures[place].erasure.format_progress());
-                let answer = identify_namespace(identify, (found, used), (namespaces, limits), progress, reply);
+                let progress = place
+                    .filter(|_| is_erasable)
+                    .map_or(0, |place| target.figures[place].erasure.format_progress(identify.nsid));
+                let formats = subsystem.map_or(&[][..], formats_of);
+                let answer = identify_namespace(
+                    identify,
+                    (found, used),
+                    (formats, namespaces_max, &target.config.limits),
+                    progress,
+                    reply,
+                );
                 if let (Some(place), cns::NAMESPACE) = (place, identify.cns) {
                     whole.look(place);
                 }
@@ -161,8 +183,9 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     it.temperature_warning_k.set(343);
     it.temperature_critical_k.set(358);
     it.capacity_total = u128::from(target.figures[place].capacity_bytes).to_le_bytes();
-    it.namespaces_max.set(NAMESPACES_MAX);
-    it.namespaces_allowed_max.set(NAMESPACES_MAX);
+    it.capacity_unallocated = u128::from(target.figures[place].unallocated_bytes).to_le_bytes();
+    it.namespaces_max.set(subsystem.namespaces_max());
+    it.namespaces_allowed_max.set(subsystem.namespaces_max());
     it.nvm_optional.set(
         IdentifyController::COMPARE
             | IdentifyController::DATASET_MANAGEMENT
@@ -172,7 +195,8 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
             | IdentifyController::COPY,
     );
     if subsystem.is_erasable() {
-        it.admin_optional.set(IdentifyController::FORMAT);
+        let managed = if subsystem.management.is_some() { IdentifyController::NAMESPACE_MANAGEMENT } else { 0 };
+        it.admin_optional.set(IdentifyController::FORMAT | managed);
         let sanitize = IdentifyController::SANITIZE_BLOCK_ERASE | IdentifyController::SANITIZE_DEALLOCATES;
         it.sanitize.set(sanitize | IdentifyController::SANITIZE_LEAVES_MEDIUM);
     }
@@ -201,21 +225,19 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
 fn identify_namespace(
     identify: &Identify,
     (found, used): (Option<&Namespace>, Option<u64>),
-    (namespaces, limits): (&[Namespace], &Limits),
+    (formats, namespaces_max, limits): (&[u8], u32, &Limits),
     format_progress: u8,
     reply: &mut Vec<u8>,
 ) -> Answer {
     let is_all = identify.nsid == NSID_ALL && identify.cns == cns::NAMESPACE;
-    if identify.nsid == 0 || identify.nsid > NAMESPACES_MAX && !is_all {
+    if identify.nsid == 0 || identify.nsid > namespaces_max && !is_all {
         return Answer::refusal(Status::INVALID_NAMESPACE);
     }
     match (identify.cns, found) {
         (cns::NAMESPACE, _) if is_all => {
-            // The part common to all namespaces; without management of namespaces that is the first one's format.
+            // The part common to all namespaces, also to those that hosts may create.
             let mut common = IdentifyNamespace::zeroed();
-            if let Some(first) = namespaces.first() {
-                fill_formats(&mut common, first);
-            }
+            fill_formats(&mut common, formats);
             reply.extend_from_slice(common.as_bytes());
         }
         (cns::NAMESPACE | cns::NAMESPACE_ALLOCATED, Some(namespace)) => {
@@ -224,7 +246,7 @@ fn identify_namespace(
         (cns::NAMESPACE_INDEPENDENT, Some(namespace)) => {
             let it = IdentifyNamespaceIndependent {
                 features: 0,
-                sharing: 1,
+                sharing: u8::from(!namespace.is_private),
                 reservations: reservation::CAPABILITIES,
                 format_progress,
                 ana_group: namespace.ana_group.into(),
@@ -275,9 +297,9 @@ fn namespace_structure(
     if used.is_some() {
         it.features |= IdentifyNamespace::THIN;
     }
-    fill_formats(&mut it, namespace);
+    fill_formats(&mut it, sizes_of(namespace));
     it.format = namespace.format();
-    it.sharing = 1;
+    it.sharing = u8::from(!namespace.is_private);
     it.reservations = reservation::CAPABILITIES;
     // Deallocated blocks read as zeros, and Write Zeroes may deallocate; of a zone it writes.
     it.deallocation = 1 | u8::from(namespace.zones.is_none()) << 3;
@@ -288,7 +310,10 @@ fn namespace_structure(
     it.ana_group.set(namespace.ana_group);
     it.attributes = u8::from(namespace.is_read_only);
     it.nguid = namespace.nguid;
-    it.capacity_bytes = (u128::from(namespace.blocks) << namespace.block_log2).to_le_bytes();
+    // Whole units are taken of the drive.
+    let unit_bytes = u128::from(namespace.hints.map_or(1, |hints| hints.unit)) << namespace.block_log2;
+    let size_bytes = u128::from(namespace.blocks) << namespace.block_log2;
+    it.capacity_bytes = size_bytes.next_multiple_of(unit_bytes.max(1)).to_le_bytes();
     if let Some(hints) = namespace.hints {
         it.features |= IdentifyNamespace::HINTS;
         let less_one = |blocks: u32| (blocks.clamp(1, 1 << 16) - 1) as u16;
@@ -310,13 +335,22 @@ fn namespace_structure(
     it
 }
 
+/// Sizes of blocks of a namespace, as logarithms.
+fn sizes_of(namespace: &Namespace) -> &[u8] {
+    if namespace.formats.is_empty() { std::slice::from_ref(&namespace.block_log2) } else { namespace.formats }
+}
+
+/// Those that all namespaces of a subsystem may have: of the first one, where hosts create none.
+fn formats_of(subsystem: &Subsystem) -> &[u8] {
+    let first = || subsystem.namespaces.first().map_or(&[][..], sizes_of);
+    subsystem.management.map_or_else(first, |management| management.formats)
+}
+
 /// The formats of a namespace. Blocks that are smaller than the first ones are slower: their neighbours have to be read.
-fn fill_formats(it: &mut IdentifyNamespace, namespace: &Namespace) {
-    let sizes =
-        if namespace.formats.is_empty() { std::slice::from_ref(&namespace.block_log2) } else { namespace.formats };
+fn fill_formats(it: &mut IdentifyNamespace, sizes: &[u8]) {
     it.formats = (sizes.len().clamp(1, it.lba_formats.len()) - 1) as u8;
     for (format, &data_log2) in it.lba_formats.iter_mut().zip(sizes) {
-        let performance = if data_log2 < sizes[0] { LbaFormat::GOOD } else { LbaFormat::BEST };
+        let performance = if Some(&data_log2) < sizes.first() { LbaFormat::GOOD } else { LbaFormat::BEST };
         *format = LbaFormat { data_log2, performance, ..LbaFormat::default() };
     }
 }

@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::config::{Hosts, Port, Subsystem};
 use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
-use super::session::Session;
+use super::session::{Session, controller_of};
 use flashyard_nvme::admin::{GetLogPage, opcode};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::{
@@ -37,17 +37,23 @@ const PAGES: [u8; 10] = [
 const PAGES_DISCOVERY: [u8; 3] = [page::SUPPORTED, page::ERROR, page::DISCOVERY];
 
 const fn admin(opcode: u8) -> Effect {
-    Effect { opcode, is_admin: true, changes_data: false, changes_namespace: false }
+    Effect { opcode, is_admin: true, changes_data: false, changes_namespace: false, changes_inventory: false }
 }
 
 const fn io(opcode: u8, changes_data: bool) -> Effect {
-    Effect { opcode, is_admin: false, changes_data, changes_namespace: false }
+    Effect { opcode, is_admin: false, changes_data, changes_namespace: false, changes_inventory: false }
 }
 
 /// Commands of subsystems whose data can be erased.
 const ERASING: [Effect; 2] = [
-    Effect { opcode: opcode::FORMAT_NVM, is_admin: true, changes_data: true, changes_namespace: true },
-    Effect { opcode: opcode::SANITIZE, is_admin: true, changes_data: true, changes_namespace: false },
+    Effect { changes_data: true, changes_namespace: true, ..admin(opcode::FORMAT_NVM) },
+    Effect { changes_data: true, ..admin(opcode::SANITIZE) },
+];
+
+/// Commands of subsystems whose namespaces hosts manage.
+const MANAGING: [Effect; 2] = [
+    Effect { changes_data: true, changes_inventory: true, ..admin(opcode::NAMESPACE_MANAGEMENT) },
+    Effect { changes_inventory: true, ..admin(opcode::NAMESPACE_ATTACHMENT) },
 ];
 
 /// Commands that there are everywhere.
@@ -169,12 +175,13 @@ impl Session {
 
     fn ana_page(&self, target: &Target, place: usize, groups_only: bool, reply: &mut Vec<u8>) {
         let namespaces = &target.config.subsystems[place].namespaces;
+        let has = |nsid| controller_of(self, target).is_some_and(|controller| controller.has_namespace(nsid));
         let ids: BTreeSet<u32> = namespaces.iter().map(|namespace| namespace.ana_group).collect();
         let groups: Vec<AnaGroup> = ids
             .into_iter()
             .map(|id| {
                 let (state, changes) = target.ana(place, self.port, id);
-                let members = namespaces.iter().filter(|namespace| namespace.ana_group == id);
+                let members = namespaces.iter().filter(|it| it.ana_group == id && has(it.nsid));
                 AnaGroup { id, changes, state, namespaces: members.map(|namespace| namespace.nsid).collect() }
             })
             .collect();
@@ -232,5 +239,6 @@ fn effects_of(subsystem: Option<&Subsystem>, command_set: u8) -> Option<Vec<Effe
     let common = if has_remap { &EFFECTS[..] } else { &EFFECTS[..EFFECTS.len() - 1] };
     let zoned = if is_zoned { &ZONE_EFFECTS[..] } else { &[] };
     let erasing = if subsystem.is_some_and(Subsystem::is_erasable) { &ERASING[..] } else { &[] };
-    Some([common, zoned, erasing].concat())
+    let managing = if subsystem.is_some_and(|subsystem| subsystem.management.is_some()) { &MANAGING[..] } else { &[] };
+    Some([common, zoned, erasing, managing].concat())
 }

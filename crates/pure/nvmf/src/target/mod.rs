@@ -3,6 +3,7 @@
 mod abort;
 mod admin;
 mod answer;
+mod attachment;
 mod auth;
 mod config;
 mod connect;
@@ -16,6 +17,7 @@ mod features;
 mod fence;
 mod identify;
 mod logs;
+mod manage;
 mod notices;
 mod plan;
 mod reservation;
@@ -26,13 +28,19 @@ mod transfer;
 mod zoned;
 mod zones;
 
+pub use attachment::{Attach, Attachment, NewNamespace};
 pub use config::{
-    ConfigError, Figures, Host, Hosts, Limits, Namespace, Port, Subsystem, TargetConfig, WriteHints, ZoneShape,
+    ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Subsystem, TargetConfig, WriteHints,
+    ZoneShape,
 };
-pub use directory::{Demand, Target, Wish};
+pub use directory::{
+    Demand, Target, Wish, is_current, set_management, set_namespaces_by, set_used_blocks, settle_with,
+};
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
+pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
+pub use reserve::strangers_to;
 pub use session::Session;
 pub use slots::Tag;
 pub use zoned::{give_up_zone, restore_zones};

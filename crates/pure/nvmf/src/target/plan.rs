@@ -43,7 +43,7 @@ impl Session {
         if direction == Direction::ToHost && matches!(sgl, Sgl::InCapsule { .. }) {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
-        Ok(Plan { work: Work::Here(*sqe), len, sgl })
+        Ok(Plan { work: Work::Here(*sqe), len, sgl, serial: 0 })
     }
 
     /// A command of an I/O queue that is not one of fabrics.
@@ -67,15 +67,17 @@ impl Session {
             // Source: NVM Express Base, Volatile Write Cache feature: written data is on the medium at completion then.
             operation.force_unit_access();
         }
+        let nsid = sqe.nsid.get();
         let (subsystem, port, sees_zones) = (controller.subsystem, controller.port, controller.sees_zones());
+        let is_attached = controller.has_namespace(nsid);
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
         if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].takes_remaps() {
             return Err(Status::INVALID_OPCODE.do_not_retry());
         }
-        if let Some(status) = target.figures[subsystem].erasure.refusal() {
+        if let Some(status) = target.figures[subsystem].erasure.refusal(nsid) {
             return Err(status);
         }
-        let found = target.config.subsystems[subsystem].namespace(sqe.nsid.get());
+        let found = target.config.subsystems[subsystem].namespace(nsid).filter(|_| is_attached);
         let found = found.filter(|namespace| sees_zones || namespace.zones.is_none());
         let namespace = found.ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
         if !is_of_command_set(&operation, namespace.zones.is_some()) {
@@ -117,7 +119,7 @@ impl Session {
         if operation.direction() == Direction::ToHost && !matches!(sgl, Sgl::Transport { .. }) {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
-        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl })
+        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl, serial: namespace.serial })
     }
 }
 

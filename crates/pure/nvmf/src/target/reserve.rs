@@ -26,11 +26,8 @@ impl Target {
     /// Requests to `subsystem` (its place in the configuration) that clients may make who are not registered with its
     /// namespaces: those of other protocols, which know no hosts. Zoned namespaces they may only read.
     pub fn strangers(&self, subsystem: usize) -> Strangers {
-        let all = self.reservations.range((subsystem, 0)..=(subsystem, u32::MAX));
-        let strictest = |one: Strangers, other: Strangers| one.max(other);
-        let has_zones = self.config.subsystems[subsystem].has_zones();
-        let least = if has_zones { Strangers::Reads } else { Strangers::All };
-        all.map(|(_, reservations)| reservations.strangers()).fold(least, strictest)
+        let namespaces = self.config.subsystems[subsystem].namespaces.iter();
+        namespaces.map(|namespace| strangers_to(self, subsystem, namespace.nsid)).max().unwrap_or_default()
     }
 
     /// Places of the subsystems whose reservations have changed since the last call.
@@ -111,6 +108,14 @@ impl Target {
     }
 }
 
+/// Requests that clients who are not registered may make to one namespace: [`Target::strangers`].
+pub fn strangers_to(target: &Target, subsystem: usize, nsid: u32) -> Strangers {
+    let namespace = target.config.subsystems[subsystem].namespace(nsid);
+    let has_zones = namespace.is_some_and(|namespace| namespace.zones.is_some());
+    let least = if has_zones { Strangers::Reads } else { Strangers::All };
+    target.reservations.get(&(subsystem, nsid)).map_or(least, |reservations| reservations.strangers().max(least))
+}
+
 /// The host of a controller.
 fn host_of(controller: &Controller) -> HostIdentity {
     HostIdentity { nqn: controller.host_nqn.clone(), id: controller.host_id }
@@ -123,9 +128,9 @@ pub(super) const fn is_feature(feature: u8) -> bool {
 
 /// The namespaces of the controller that a feature is about.
 fn namespaces(target: &mut Target, key: ControllerKey, nsid: u32) -> Result<Vec<u32>, Status> {
-    let subsystem = target.controller(key).and_then(|controller| controller.subsystem);
-    let config = &target.config.subsystems[subsystem.ok_or(Status::INVALID_FIELD)?];
-    let all = config.namespaces.iter().map(|namespace| namespace.nsid);
+    let controller = target.controller(key).ok_or(Status::CONTROLLER_PATHING)?;
+    controller.subsystem.ok_or(Status::INVALID_FIELD)?;
+    let all = controller.namespaces().iter().copied();
     let named: Vec<u32> = all.filter(|&found| nsid == NSID_ALL || found == nsid).collect();
     if named.is_empty() { Err(Status::INVALID_NAMESPACE) } else { Ok(named) }
 }
@@ -196,9 +201,10 @@ fn admit(target: &mut Target, key: ControllerKey, nsid: u32) -> Result<((usize, 
     }
     controller.is_at_work = true;
     let (host, id, port) = (host_of(controller), controller.id, controller.port);
+    let is_attached = controller.has_namespace(nsid);
     let subsystem = controller.subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
     let config = &target.config.subsystems[subsystem];
-    let namespace = config.namespace(nsid).ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
+    let namespace = config.namespace(nsid).filter(|_| is_attached).ok_or(Status::INVALID_NAMESPACE.do_not_retry())?;
     match target.ana(subsystem, port, namespace.ana_group).0 {
         AnaState::Optimized | AnaState::NonOptimized => {}
         AnaState::Inaccessible => return Err(Status::ANA_INACCESSIBLE),

@@ -372,6 +372,7 @@ impl Session {
             Ok(plan) => Slot {
                 command_id,
                 nsid: sqe.nsid.get(),
+                serial: plan.serial,
                 work: plan.work,
                 payload: effects.output.take(),
                 expected: plan.len,
@@ -422,12 +423,12 @@ impl Session {
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
-            let (data_bytes, nsid) = (slot.expected, slot.nsid);
+            let (data_bytes, nsid, serial) = (slot.expected, slot.nsid, slot.serial);
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
-            match admit(target, self.queue.controller, nsid, operation, &mut payload) {
+            match admit(target, self.queue.controller, (nsid, serial), operation, &mut payload) {
                 Ok(Admitted::Backend { operation, held_bytes, result }) => {
                     self.slots.get_mut(tag).into_iter().for_each(|slot| slot.result = result);
-                    let command = Command { tag, subsystem, nsid, operation, data_bytes, held_bytes, payload };
+                    let command = Command { tag, subsystem, nsid, serial, operation, data_bytes, held_bytes, payload };
                     effects.commands.push(command);
                 }
                 Ok(Admitted::Done) => self.complete(target, tag, Status::SUCCESS, payload, effects),
@@ -577,6 +578,13 @@ impl Session {
         effects.output.header(|out| termination(out, false, error.status, error.information, header));
         effects.close = Some(CloseReason::ProtocolViolated(error));
     }
+}
+
+/// The controller of a connection, unless it has ended, to look at.
+pub(super) fn controller_of<'a>(session: &Session, target: &'a Target) -> Option<&'a Controller> {
+    let (index, serial) = session.queue.controller;
+    let found = target.controllers.get(index).and_then(Option::as_ref);
+    found.filter(|found| session.queue.kind != QueueKind::Unconnected && found.serial == serial)
 }
 
 /// Whether a command of an I/O queue is for the backend, and not answered here.

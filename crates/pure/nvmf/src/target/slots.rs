@@ -27,6 +27,8 @@ pub(super) struct Plan {
     /// Length of its data in bytes.
     pub(super) len: u32,
     pub(super) sgl: Sgl,
+    /// Serial number of its namespace.
+    pub(super) serial: u32,
 }
 
 impl Plan {
@@ -48,6 +50,8 @@ impl Plan {
 pub(super) struct Slot {
     pub(super) command_id: u16,
     pub(super) nsid: u32,
+    /// Serial number of its namespace.
+    pub(super) serial: u32,
     pub(super) work: Work,
     /// Data that came so far.
     pub(super) payload: Vec<u8>,
@@ -160,6 +164,7 @@ mod tests {
         Slot {
             command_id,
             nsid: 1,
+            serial: 0,
             work: Work::Nvm(NvmCommand::Flush),
             payload: Vec::new(),
             expected: 0,

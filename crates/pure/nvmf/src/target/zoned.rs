@@ -26,14 +26,21 @@ pub(super) enum Admitted {
 pub(super) fn admit(
     target: &mut Target,
     key: (usize, u64),
-    nsid: u32,
+    (nsid, serial): (u32, u32),
     operation: NvmCommand,
     payload: &mut Vec<u8>,
 ) -> Result<Admitted, Status> {
-    let subsystem = target.controller(key).and_then(|controller| controller.subsystem);
+    let controller = target.controller(key);
+    let is_attached = controller.as_ref().is_some_and(|controller| controller.has_namespace(nsid));
+    let subsystem = controller.and_then(|controller| controller.subsystem);
+    let namespace = subsystem.and_then(|subsystem| target.config.subsystems[subsystem].namespace(nsid));
+    // Its data may have come while another host has detached or deleted the namespace, and created one under its number.
+    if !is_attached || namespace.is_none_or(|namespace| namespace.serial != serial) {
+        return Err(Status::INVALID_NAMESPACE.do_not_retry());
+    }
     let held_bytes = target.config.check_ranges((subsystem, nsid), &operation, payload)?;
     // Its data may have come while another host has begun to format the namespace.
-    if let Some(status) = subsystem.and_then(|subsystem| target.figures[subsystem].erasure.refusal()) {
+    if let Some(status) = subsystem.and_then(|subsystem| target.figures[subsystem].erasure.refusal(nsid)) {
         return Err(status);
     }
     // It may have waited for its data while another host has taken a reservation.

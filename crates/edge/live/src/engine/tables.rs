@@ -1,0 +1,61 @@
+//! Namespaces of drives as the engine has them: their tables, and what front ends see of them.
+
+use super::Engine;
+use crate::namespaces::{ManageError, Table};
+use flashyard_flash::SLOT_BYTES;
+use flashyard_units::VolumeId;
+
+/// A number that no job has had.
+pub(super) fn job_number(engine: &mut Engine) -> u64 {
+    engine.jobs += 1;
+    engine.jobs
+}
+
+/// Lets all front ends look at a volume.
+pub(super) fn tell(engine: &mut Engine, volume: VolumeId) {
+    (0..engine.fronts.len())
+        .for_each(|front| engine.with_front(front, |front, context| front.changed(volume, context)));
+}
+
+/// Whether a volume of the world can have several namespaces: it lies on one drive.
+pub(super) fn can_divide(engine: &Engine, volume: VolumeId) -> bool {
+    engine.spaces.can_divide() && engine.session.world().drives_of(volume).len() == 1
+}
+
+/// The table of a drive, which is one namespace if it was never divided.
+pub(super) fn table_of(engine: &Engine, world: VolumeId) -> Table {
+    let shift = engine.shifts[world.index()];
+    let units = engine.spaces.world(world).limits.blocks;
+    engine.spaces.table(world).cloned().unwrap_or_else(|| Table::whole(units, SLOT_BYTES >> shift))
+}
+
+/// Keeps a table, and lets the volumes follow.
+pub(super) fn set_table(engine: &mut Engine, world: VolumeId, table: Table) -> Result<(), ManageError> {
+    let drive = engine.session.world().drives_of(world)[0];
+    let kept = engine.media.keep_namespaces(drive, &table.encode());
+    kept.map_err(|error| ManageError::NotKept(error.to_string()))?;
+    take_table(engine, world, table);
+    Ok(())
+}
+
+/// A drive has these namespaces.
+pub(super) fn take_table(engine: &mut Engine, world: VolumeId, table: Table) {
+    let served = engine.session.world();
+    engine.spaces.divide(world, table, |unit| served.place(world, unit).is_some_and(|(_, slot)| slot.is_some()));
+    let shift = engine.shifts[world.index()];
+    engine.shifts.resize(engine.spaces.volumes(), shift);
+    show(engine, world);
+}
+
+/// Lets clients see the namespaces of a drive as they are now.
+pub(super) fn show(engine: &mut Engine, world: VolumeId) {
+    let shown = engine.spaces.shown(world, engine.shifts[world.index()]);
+    for volume in &shown {
+        engine.shifts[volume.id.index()] = (SLOT_BYTES / volume.block_bytes).trailing_zeros() as u8;
+    }
+    let all = engine.exports.iter().flat_map(|&export| engine.spaces.shown(export, engine.shifts[export.index()]));
+    let all = all.collect();
+    let drive = |&export: &VolumeId| engine.spaces.whole(export, engine.shifts[export.index()]);
+    let drives = engine.exports.iter().map(drive).collect();
+    engine.fronts.set_volumes(all, drives);
+}
