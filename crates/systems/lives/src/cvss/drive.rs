@@ -533,3 +533,66 @@ impl Volume for TimedDrive {
         self.data.advance(until, into)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::design::tests::device;
+    use super::*;
+
+    #[test]
+    fn a_command_is_blocked_by_the_retry_before_it_and_not_by_its_own() {
+        let device = device(Design::Traditional, None);
+        let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        let mut drive = TimedDrive::new(ftl, &device, 0, usize::MAX);
+        for block in 0..2 {
+            drive.age(block).expect("it is new");
+        }
+        drive.set_timed(true);
+        drive.retries.fill(2);
+        let mut seen = Seen::default();
+        // Two blocks are on two dies.
+        for block in [0, 1] {
+            drive.read_block(block, &mut seen);
+        }
+        assert_eq!((seen.count, seen.blocked, seen.waited, seen.delayed), (2, 0, false, true));
+        drive.read_block(0, &mut seen);
+        assert_eq!((seen.count, seen.blocked, seen.waited), (3, 1, true));
+        assert_eq!(drive.take_window().pages[2], 3);
+        // After the die's work it is free again.
+        drive.set_now_ns(drive.now_ns() + 2 * sense_ns(2));
+        let mut seen = Seen::default();
+        drive.read_block(0, &mut seen);
+        assert_eq!((seen.blocked, seen.waited), (0, false));
+    }
+
+    #[test]
+    fn a_read_without_time_counts_as_those_that_it_stands_for() {
+        let device = device(Design::Traditional, None);
+        let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        let mut drive = TimedDrive::new(ftl, &device, 0, usize::MAX);
+        drive.age(7).expect("it is new");
+        drive.set_read_weight(4);
+        drive.read_block(7, &mut Seen::default());
+        assert_eq!(drive.take_window().pages[0], 4);
+    }
+
+    #[test]
+    fn retries_of_the_drives_own_reads_are_counted_with_and_without_time() {
+        let wear = device(Design::Traditional, None).wear;
+        let mut medium = Inline { wear: Some(wear), ..Inline::default() };
+        let command = |erases| FlashCommand { kind: CommandKind::Read, erases, ..read_command() };
+        // 60 erases of the model are 120, and two retries.
+        for (is_timed, queued) in [(false, 0), (true, 5)] {
+            medium.is_timed = is_timed;
+            medium.accept_alike(command(60), 5);
+            assert_eq!((std::mem::take(&mut medium.retries), medium.reads.len()), (10, queued));
+        }
+    }
+
+    fn read_command() -> FlashCommand {
+        let device = device(Design::Traditional, None);
+        let mut ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        ftl.age_write(0, 0, &mut Inline::default()).expect("it is new");
+        ftl.read_command(ftl.lookup(0), 1, 1, flashyard_flash::Priority::Background, 0)
+    }
+}

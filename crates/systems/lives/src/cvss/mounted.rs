@@ -244,7 +244,8 @@ impl Mounted {
         }
         self.retired = self.drive().ftl().retired_superblocks();
         if !self.device.design.is_variable() {
-            return if self.retired >= self.spare { Err(Stop::Death("spare exhausted")) } else { Ok(false) };
+            // Less flash than is exported is left. Source: [P] §5.3, the end of a fixed capacity; [C] `op` of the artifact.
+            return if self.retired > self.spare { Err(Stop::Death("spare exhausted")) } else { Ok(false) };
         }
         let now = self.capacities();
         let mut moved = false;
@@ -252,9 +253,14 @@ impl Mounted {
             moved = self.shrink(pages)?;
             self.manager.answer(if moved { Answer::Shrunk } else { Answer::Refused });
         }
-        let degrades = self.manager.degrades(self.capacities());
-        self.drive_mut().ftl_mut().set_degraded(degrades);
+        self.degrade();
         Ok(moved)
+    }
+
+    /// Sets the drive to the mode that the manager says.
+    fn degrade(&mut self) {
+        let (device, degrades) = (self.device, self.manager.degrades(self.capacities()));
+        device.degrade(self.drive_mut().ftl_mut(), degrades);
     }
 
     /// Steps 4 to 6 of the manager's sequence; whether the file system shrank.
@@ -268,8 +274,7 @@ impl Mounted {
         let exchanges = self.device.exchanges_read_hot && self.device.design == Design::Artifact;
         self.drive_mut().look();
         if self.device.design.is_variable() {
-            let degrades = self.manager.degrades(self.capacities());
-            self.drive_mut().ftl_mut().set_degraded(degrades);
+            self.degrade();
         }
         if exchanges && !self.drive().ftl().degraded() {
             let (retries, in_use) = (self.drive().retries().to_vec(), SUPERBLOCKS - self.retired);
