@@ -554,7 +554,7 @@ fn volumes_go_on_while_storage_that_does_not_answer_is_opened() {
         std::thread::scope(|scope| {
             let asked = scope.spawn(|| ctl(&socket, &[order, &[&keys]].concat()));
             let (connection, _) = silent.accept().expect("the server connects");
-            volume.write(0, &stamped(0, 8, 1)).expect("it is there");
+            volume.write(0_u64, &stamped(0, 8, 1)).expect("it is there");
             assert_eq!(read(&mut volume, 0, 8), Ok(stamped(0, 8, 1)));
             assert!(!asked.is_finished(), "{order:?}");
             drop(connection);

@@ -48,6 +48,7 @@ impl Erased {
         match self.order {
             Allocation::Fifo => self.queue.pop_front(),
             Allocation::YoungestFirst => self.pop_youngest(),
+            Allocation::OldestFirst if degraded => self.pop_youngest(),
             Allocation::OldestFirst => self.pop_oldest(),
             Allocation::WearFocusing if moved == degraded => self.pop_oldest(),
             Allocation::WearFocusing => self.pop_youngest(),
@@ -97,6 +98,7 @@ mod tests {
         assert_eq!(order(Allocation::Fifo, false, false), [5, 1, 4, 2]);
         assert_eq!(order(Allocation::YoungestFirst, false, false), [4, 5, 1, 2]);
         assert_eq!(order(Allocation::OldestFirst, true, false), [1, 2, 4, 5]);
+        assert_eq!(order(Allocation::OldestFirst, false, true), [4, 5, 1, 2]);
     }
 
     #[test]

@@ -71,15 +71,19 @@ pub enum VictimTies {
     NewestFirst,
     /// The superblock that has had this count longest. Source: [C] wear-leveling §9.
     OldestFirst,
+    /// The superblock with the fewest erases, among several the lowest number. Source: [C] the public artifact of cvss, whose
+    /// `select_victim_line` compares erases where as much is valid. A choice costs a look at every superblock.
+    LeastErased,
 }
 
 impl Named for VictimTies {
-    const ALL: &'static [Self] = &[Self::NewestFirst, Self::OldestFirst];
+    const ALL: &'static [Self] = &[Self::NewestFirst, Self::OldestFirst, Self::LeastErased];
 
     fn name(self) -> &'static str {
         match self {
             Self::NewestFirst => "newest-first",
             Self::OldestFirst => "oldest-first",
+            Self::LeastErased => "least-erased",
         }
     }
 }
@@ -92,7 +96,7 @@ pub enum Allocation {
     Fifo,
     /// Fewest erases.
     YoungestFirst,
-    /// Most erases.
+    /// Most erases; in degraded mode fewest. Source: [C] the public artifact of cvss, `get_next_free_line`.
     OldestFirst,
     /// Most erases for host data and fewest for moved data; in degraded mode the other way round. Streams of the
     /// host after the first are placed like moved data.
@@ -267,6 +271,8 @@ pub struct FtlConfig {
     pub wear_leveling: WearLeveling,
     /// How progressive wear leveling reads its rule.
     pub progressive: ProgressiveReading,
+    /// Erases from the first on and below the second at which a superblock takes part in [`WearLeveling::Progressive`]; `None` for all.
+    pub leveled_erases: Option<(u32, u32)>,
     /// Erases that a superblock is made for: thresholds and scores refer to it. It retires nothing.
     pub endurance: Option<u32>,
     /// Erases at which a superblock is retired; `None` for never. At least 1.
@@ -305,6 +311,7 @@ impl Default for FtlConfig {
             host_streams: 1,
             wear_leveling: WearLeveling::None,
             progressive: ProgressiveReading::Plain,
+            leveled_erases: None,
             endurance: None,
             retire_at: None,
             remap_entries: 0,
@@ -395,6 +402,11 @@ impl FtlConfig {
         let leveling = !matches!(self.wear_leveling, WearLeveling::None) as u32;
         let kept = 1 + shared + leveling + self.retire_at.is_some() as u32;
         kept + (self.loses_memory && self.reclaim_below > kept) as u32
+    }
+
+    /// Whether a superblock with so many erases takes part in progressive wear leveling.
+    pub(crate) fn levels(&self, erases: u32) -> bool {
+        self.leveled_erases.is_none_or(|(from, below)| (from..below).contains(&erases))
     }
 
     /// Slots exported when `spare` (0..1) of the raw capacity is kept back.

@@ -4,7 +4,7 @@
 //! asked to. Nothing here waits.
 
 use crate::blocks::{State, Superblock};
-use crate::config::{Frontiers, VictimPolicy};
+use crate::config::{Frontiers, VictimPolicy, VictimTies};
 use crate::ftl::{Appended, DieRow, Ftl, Stream};
 use flashyard_flash::Slot;
 
@@ -224,6 +224,7 @@ impl Ftl {
     /// The policy's choice among closed superblocks without outstanding programs.
     fn choose_victim(&mut self) -> Option<u32> {
         let victim = match self.config.victim {
+            VictimPolicy::Greedy if self.config.ties == VictimTies::LeastErased => self.fewest_valid_oldest(),
             VictimPolicy::Greedy => self.blocks.victims.least(),
             VictimPolicy::CostBenefit => self.cost_benefit_victim(),
             VictimPolicy::CapacityVariant(weights) => self.capacity_variant_victim(&weights),

@@ -108,8 +108,8 @@ impl Ftl {
         self.reserve = erased;
     }
 
-    /// Whether the drive is degraded: [`crate::Allocation::WearFocusing`] and the capacity-variant victim then
-    /// choose otherwise.
+    /// Whether the drive is degraded: [`crate::Allocation::WearFocusing`], [`crate::Allocation::OldestFirst`], the
+    /// capacity-variant victim and that of fewest valid slots and most erases then choose otherwise.
     pub fn degraded(&self) -> bool {
         self.degraded
     }

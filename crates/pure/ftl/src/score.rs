@@ -1,9 +1,8 @@
 //! Victims by a score over wear and reads: a look at every superblock, which suits drives of some hundreds of them.
 
 use crate::blocks::State;
-use crate::config::ScoreWeights;
+use crate::config::{ScoreWeights, VictimPolicy};
 use crate::ftl::Ftl;
-use std::cmp::Reverse;
 
 impl Ftl {
     /// The greatest score among closed superblocks that pay; ties go to the lowest number.
@@ -29,11 +28,13 @@ impl Ftl {
         best.map(|(number, _)| number)
     }
 
-    /// The fewest valid slots, then the most erases, then the lowest number.
+    /// The fewest valid slots, then the most erases, or the fewest for a greedy drive and in degraded mode, then the lowest number.
+    /// Source: [C] the public artifact of cvss, `select_victim_line`.
     pub(crate) fn fewest_valid_oldest(&self) -> Option<u32> {
+        let least_erased = self.degraded || self.config.victim == VictimPolicy::Greedy;
         self.victims_to_score().min_by_key(|&number| {
             let superblock = &self.blocks.all[number as usize];
-            (superblock.valid, Reverse(superblock.erases))
+            (superblock.valid, if least_erased { superblock.erases } else { u32::MAX - superblock.erases })
         })
     }
 
@@ -43,5 +44,36 @@ impl Ftl {
             let superblock = &self.blocks.all[number as usize];
             superblock.state == State::Closed && superblock.unprogrammed.is_none() && self.pays(superblock.valid)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{FtlConfig, VictimTies};
+    use crate::small::{LOGICAL, small};
+
+    /// A layer in which superblocks 0, 1 and 2 are empty of data, with so many erases, and all others full.
+    fn equals(config: FtlConfig, erases: [u32; 3]) -> Ftl {
+        let mut ftl = small(FtlConfig { filled_slots: LOGICAL, ..config });
+        for logical in 0..3 * ftl.layout.slots_per_superblock {
+            ftl.trim(logical);
+        }
+        let mut counts = vec![4; ftl.layout.superblocks as usize];
+        counts[..3].copy_from_slice(&erases);
+        ftl.project_erase_counts(&counts);
+        ftl
+    }
+
+    #[test]
+    fn among_equally_valid_ones_erases_decide_and_the_degraded_mode_turns_them_round() {
+        let oldest = FtlConfig { victim: VictimPolicy::FewestValidOldest, ..FtlConfig::default() };
+        let mut ftl = equals(oldest, [5, 9, 3]);
+        assert_eq!(ftl.fewest_valid_oldest(), Some(1));
+        ftl.set_degraded(true);
+        assert_eq!(ftl.fewest_valid_oldest(), Some(2));
+        let least = FtlConfig { ties: VictimTies::LeastErased, ..FtlConfig::default() };
+        assert_eq!(equals(least, [5, 9, 3]).reclaim_victim(crate::gc::Want::Space), Some(2));
+        assert_eq!(equals(least, [3, 9, 3]).reclaim_victim(crate::gc::Want::Space), Some(0));
     }
 }

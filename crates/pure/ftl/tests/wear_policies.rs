@@ -47,7 +47,11 @@ prop_compose! {
             Just(VictimPolicy::CapacityVariant(ScoreWeights::default())),
             Just(VictimPolicy::FewestValidOldest),
         ],
-        ties in prop_oneof![Just(VictimTies::NewestFirst), Just(VictimTies::OldestFirst)],
+        ties in prop_oneof![
+            Just(VictimTies::NewestFirst),
+            Just(VictimTies::OldestFirst),
+            Just(VictimTies::LeastErased),
+        ],
         allocation in prop_oneof![
             Just(Allocation::Fifo),
             Just(Allocation::YoungestFirst),

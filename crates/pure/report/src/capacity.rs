@@ -25,6 +25,8 @@ pub struct CapacityRecord {
     pub file_system_amplification: f64,
     /// Retries of a mean read of the whole life.
     pub retries_mean: f64,
+    /// Retries for each page that the host reads, those of reads that the drive makes for itself among them.
+    pub retries_per_read: f64,
     /// Mean erases at the end.
     pub erases_mean: f64,
     /// Reductions of capacity made and refused.
@@ -54,8 +56,12 @@ pub struct CapacitySample {
     pub waited: f64,
     /// Mean time of an operation of the load's program, in microseconds.
     pub operation_mean_us: f64,
+    /// The 99th percentile of such operations, in microseconds.
+    pub operation_p99_us: f64,
     /// Share of the requests at the drive that a retry delayed, their own or that of a read before them.
     pub delayed: f64,
+    /// Share of the host's commands that found their die busy with a retried read.
+    pub blocked: f64,
     /// Mean retries of a read.
     pub retries_mean: f64,
     /// Share of the reads that were retried.

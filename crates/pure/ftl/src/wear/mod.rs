@@ -51,7 +51,7 @@ impl Ftl {
             }
             WearLeveling::DualPool { threshold } => {
                 let (seed, host_slots) = (self.config.seed, self.counters.host_slots);
-                Some(Wear::DualPool(DualPool::new(threshold, seed, blocks, host_slots)))
+                Some(Wear::DualPool(Box::new(DualPool::new(threshold, seed, blocks, host_slots))))
             }
             WearLeveling::Progressive { percent } => {
                 let by_heap = (self.config.progressive == ProgressiveReading::Heap).then_some(blocks);
@@ -175,6 +175,7 @@ impl Ftl {
             _ if !by_reclaim => None,
             Wear::HotColdSwap(policy) => policy.choose(blocks),
             Wear::OldBlockProtection(policy) => policy.choose(superblock, blocks),
+            Wear::Progressive(_) if !self.config.levels(blocks.erases(superblock)) => None,
             Wear::Progressive(policy) => policy.choose(superblock, blocks),
             Wear::UnevenFactor(policy) => policy.choose(blocks),
         }
@@ -191,5 +192,36 @@ impl Ftl {
             let current = |&(erases, _, number): &Worn| self.blocks.all[number as usize].erases == erases;
             assert!(in_use.iter().all(current), "the index by erases is out of date");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{LOGICAL, Nothing, small};
+
+    /// Superblocks that progressive wear leveling moves while superblocks of these erases take part.
+    fn leveled(erases: Option<(u32, u32)>) -> u64 {
+        let wear_leveling = WearLeveling::Progressive { percent: 2 };
+        let config = FtlConfig { wear_leveling, leveled_erases: erases, endurance: Some(100), ..FtlConfig::default() };
+        let mut ftl = small(config);
+        for number in 0..LOGICAL * 20 {
+            // Most slots are written once, and a tenth of them again and again.
+            let logical = if number < LOGICAL { number } else { number % (LOGICAL / 10) };
+            ftl.age_write(logical, 0, &mut Nothing::default()).expect("nothing is retired");
+        }
+        ftl.check();
+        ftl.counters().leveled_superblocks
+    }
+
+    #[test]
+    fn progressive_wear_leveling_keeps_to_its_erases() {
+        let all = leveled(None);
+        assert!(all > 2, "{all} superblocks are leveled");
+        assert_eq!(leveled(Some((0, u32::MAX))), all);
+        assert_eq!(leveled(Some((1000, u32::MAX))), 0, "no superblock is erased so often");
+        let some = leveled(Some((8, 10)));
+        assert!(some > 0 && some < all, "{some} of {all} superblocks are leveled");
     }
 }

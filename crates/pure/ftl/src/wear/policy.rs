@@ -11,7 +11,7 @@ use crate::blocks::{Blocks, State};
 pub(crate) enum Wear {
     HotColdSwap(HotColdSwap),
     OldBlockProtection(OldBlockProtection),
-    DualPool(DualPool),
+    DualPool(Box<DualPool>),
     Progressive(Progressive),
     UnevenFactor(UnevenFactor),
 }

@@ -3,7 +3,9 @@
 use super::closed::retries_allowed;
 use super::error::CvssError;
 use flashyard_flash::{Geometry, SLOT_BYTES};
-use flashyard_ftl::{Allocation, Frontiers, FtlConfig, HOST_STREAMS_MAX, ScoreWeights, VictimPolicy, WearLeveling};
+use flashyard_ftl::{
+    Allocation, Frontiers, Ftl, FtlConfig, HOST_STREAMS_MAX, ScoreWeights, VictimPolicy, VictimTies, WearLeveling,
+};
 use flashyard_nand::WearModel;
 use flashyard_units::Named;
 
@@ -32,6 +34,13 @@ pub(super) const ACCELERATION: u32 = 2;
 /// Erases after which the artifact retires a superblock: above 290. Source: [C] sheet §4.
 const ARTIFACT_RETIRES_AT: u32 = 291;
 
+/// Erases before its retirement at which a degraded drive of the artifact keeps a superblock for data that seldom changes: above
+/// 285 and below 290. Source: [C] `do_gc`, which goes on at `maintainCapacity` then.
+const KEPT_BEFORE: u32 = 5;
+
+/// The artifact's progressive wear leveling. Source: [C] sheet cvss §4.
+const PROGRESSIVE: WearLeveling = WearLeveling::Progressive { percent: 10 };
+
 /// Garbage collection runs while at most this many superblocks are erased. Source: [C] sheet §3.6.
 const RECLAIM_BELOW: u32 = 20;
 
@@ -42,13 +51,15 @@ const REMAP_ENTRIES: u32 = 131_072 / 8 / 256;
 /// A rival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Fixed capacity: PWL(10), youngest first, greedy, retired at the endurance. Source: [P] and [C] sheet §4.
+    /// Fixed capacity: PWL(10), youngest first, greedy, retired at the endurance. Of equal victims the least erased is taken.
+    /// Source: [P] and [C] sheet §4; [C] `select_victim_line`.
     Traditional,
     /// The capacity-variant drive by the letter: equation 5.1, host writes to the oldest, moved data to the youngest.
     /// Source: [P] sheet §3.4 to §3.6.
     Literal,
     /// The capacity-variant drive of the public artifact: fewest valid and then the oldest victim, oldest first, one
-    /// frontier. Source: [C] sheet §3.5 and §3.6.
+    /// frontier. A degraded one turns both choices round, retires at the endurance, and puts data that seldom changes into superblocks
+    /// that would be retired soon. Source: [C] sheet §3.5 and §3.6; `get_next_free_line`, `select_victim_line`, `do_gc`.
     Artifact,
     /// The traditional drive with eight streams by access pattern. Source: [X] sheet §5.
     AutoStream,
@@ -120,6 +131,26 @@ impl DeviceConfig {
         beyond.map_or(by_erases, |erases| erases.clamp(1, by_erases))
     }
 
+    /// Sets a drive to the degraded mode or back, with what the artifact's drive does otherwise then.
+    pub(super) fn degrade(&self, ftl: &mut Ftl, on: bool) {
+        if ftl.degraded() == on {
+            return;
+        }
+        ftl.set_degraded(on);
+        if self.design == Design::Artifact {
+            let retires_at = if on { ENDURANCE } else { self.retires_at() };
+            ftl.set_retire_at(Some(retires_at.div_ceil(ACCELERATION)));
+            ftl.set_wear_leveling(if on { PROGRESSIVE } else { WearLeveling::None });
+        }
+    }
+
+    /// Erases of the model from the first on and below the second that are above 285 and below 290 of the artifact's drive, or as far
+    /// before another retirement.
+    fn kept_erases(&self) -> (u32, u32) {
+        let most = self.retires_at() - 1;
+        (most.saturating_sub(KEPT_BEFORE) / ACCELERATION + 1, most.div_ceil(ACCELERATION))
+    }
+
     /// Flash: superblocks of one block each.
     pub(super) fn geometry(&self) -> Geometry {
         Geometry {
@@ -143,7 +174,8 @@ impl DeviceConfig {
         };
         let traditional = FtlConfig {
             allocation: Allocation::YoungestFirst,
-            wear_leveling: WearLeveling::Progressive { percent: 10 },
+            ties: VictimTies::LeastErased,
+            wear_leveling: PROGRESSIVE,
             ..base
         };
         match self.design {
@@ -159,9 +191,50 @@ impl DeviceConfig {
                 allocation: Allocation::OldestFirst,
                 victim: VictimPolicy::FewestValidOldest,
                 frontiers: Frontiers::Shared,
+                leveled_erases: Some(self.kept_erases()),
                 remap_entries: REMAP_ENTRIES,
                 ..base
             },
         }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use flashyard_nand::{EccStrength, ErrorRates, RetryRule};
+
+    /// The published drive.
+    pub(in crate::cvss) fn device(design: Design, reliability: Option<f64>) -> DeviceConfig {
+        let wear = WearModel {
+            rates: ErrorRates::TLC_2018_AT_300,
+            ecc: EccStrength::BITS_50,
+            rule: RetryRule::ByErases,
+            retention_days: 0.0,
+        };
+        let weights = ScoreWeights::default();
+        DeviceConfig { design, reliability, requirement: None, weights, exchanges_read_hot: true, wear }
+    }
+
+    #[test]
+    fn a_degraded_drive_of_the_artifact_retires_at_the_endurance_and_levels_before_its_limit() {
+        let artifact = device(Design::Artifact, None);
+        // 286 and 288 of the artifact's erases.
+        assert_eq!(artifact.kept_erases(), (143, 145));
+        // 4 % are 239 erases: 234 and 236 are above 233 and below 238.
+        assert_eq!(device(Design::Artifact, Some(0.04)).kept_erases(), (117, 119));
+        let mut ftl = Ftl::new(&artifact.geometry(), artifact.ftl()).expect("the drive is possible");
+        let mut modes = Vec::new();
+        for on in [false, true, true, false] {
+            artifact.degrade(&mut ftl, on);
+            modes.push((ftl.degraded(), ftl.config().retire_at, ftl.config().wear_leveling));
+        }
+        let [normal, degraded] =
+            [(false, Some(146), WearLeveling::None), (true, Some(150), WearLeveling::Progressive { percent: 10 })];
+        assert_eq!(modes, [normal, degraded, degraded, normal]);
+        let literal = device(Design::Literal, Some(0.05));
+        let mut ftl = Ftl::new(&literal.geometry(), literal.ftl()).expect("the drive is possible");
+        literal.degrade(&mut ftl, true);
+        assert_eq!((ftl.degraded(), ftl.config().retire_at), (true, Some(134)), "by the letter, limits stay");
     }
 }

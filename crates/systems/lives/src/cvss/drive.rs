@@ -5,7 +5,8 @@
 //!    its programs. There is no buffer in the drive. Its caller waits only when too much is under way, or for a flush.
 //! 3. Background work, such as write-back and merges of a store, is issued as time passes, so many commands at a time, behind
 //!    whatever the dies have to do; no caller waits for it.
-//! 4. A request is delayed by a retry when one of its own reads is retried, or when it waits for a die with such a read.
+//! 4. A request is delayed by a retry when one of its own reads is retried, or when it waits for a die with such a read. A command
+//!    is blocked by one only if it waits.
 //!
 //! The drive is the published one in small: as many superblocks, each with a 256th of the pages. An erase is so much shorter in
 //! the mean: each 256th one takes the time of all.
@@ -45,8 +46,14 @@ pub(super) struct DriveWindow {
     pub(super) waited: u64,
     /// Of these, requests that a retry delayed.
     pub(super) delayed: u64,
+    /// Commands of these requests, one for each page.
+    pub(super) commands: u64,
+    /// Of these, commands whose die had a retried read to do before.
+    pub(super) blocked: u64,
     /// Pages read by retries.
     pub(super) pages: [u64; RETRIES_MAX + 1],
+    /// Retries of reads that the drive made for itself.
+    pub(super) inner_retries: u64,
     /// Pages that the page cache had.
     pub(super) hits: u64,
 }
@@ -56,6 +63,8 @@ pub(super) struct DriveWindow {
 struct Inline {
     counters: MediumCounters,
     wear: Option<WearModel>,
+    /// Retries of all reads since the last look.
+    retries: u64,
     /// Senses of reads with their retries, programs and erases.
     reads: VecDeque<u32>,
     programs: u64,
@@ -73,12 +82,14 @@ impl Medium for Inline {
         match command.kind {
             CommandKind::Erase => self.erases += count,
             CommandKind::Program => self.programs += count,
-            CommandKind::Read if self.is_timed => {
+            CommandKind::Read => {
                 let erases = ACCELERATION * u32::from(command.erases);
                 let retries = self.wear.map_or(0, |wear| wear.retries(erases, command.reads));
-                self.reads.extend((0..count).map(|_| retries));
+                self.retries += u64::from(retries) * count;
+                if self.is_timed {
+                    self.reads.extend((0..count).map(|_| retries));
+                }
             }
-            CommandKind::Read => {}
         }
     }
 
@@ -305,7 +316,8 @@ impl TimedDrive {
 
     /// Measurements since the last time.
     pub(super) fn take_window(&mut self) -> DriveWindow {
-        std::mem::take(&mut self.window)
+        let inner_retries = std::mem::take(&mut self.medium.retries);
+        DriveWindow { inner_retries, ..std::mem::take(&mut self.window) }
     }
 
     /// Reckons the retries of every superblock.
@@ -369,7 +381,7 @@ impl TimedDrive {
         self.ftl.count_reads(slot, READS_OF_BLOCK * self.read_weight);
         let (superblock, within) = self.ftl.layout().split(slot);
         let retries = self.retries[superblock as usize];
-        self.window.pages[usize::from(retries)] += 1;
+        self.window.pages[usize::from(retries)] += u64::from(self.read_weight);
         if self.medium.is_timed {
             let result = self.occupy(within as usize, sense_ns(u32::from(retries)), retries > 0);
             if !self.is_background {
@@ -460,6 +472,8 @@ impl TimedDrive {
             self.window.requests += 1;
             self.window.waited += u64::from(seen.waited);
             self.window.delayed += u64::from(seen.delayed);
+            self.window.commands += seen.count;
+            self.window.blocked += seen.blocked;
         }
         Ok(())
     }
@@ -484,6 +498,7 @@ struct Seen {
     count: u64,
     waited: bool,
     delayed: bool,
+    blocked: u64,
 }
 
 impl Seen {
@@ -492,6 +507,7 @@ impl Seen {
         self.count += 1;
         self.waited |= waits;
         self.delayed |= blocked || is_retried;
+        self.blocked += u64::from(blocked);
     }
 }
 
@@ -515,5 +531,68 @@ impl Volume for TimedDrive {
     fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
         self.now_ns = self.now_ns.max(std::mem::take(&mut self.awaited_ns));
         self.data.advance(until, into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::design::tests::device;
+    use super::*;
+
+    #[test]
+    fn a_command_is_blocked_by_the_retry_before_it_and_not_by_its_own() {
+        let device = device(Design::Traditional, None);
+        let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        let mut drive = TimedDrive::new(ftl, &device, 0, usize::MAX);
+        for block in 0..2 {
+            drive.age(block).expect("it is new");
+        }
+        drive.set_timed(true);
+        drive.retries.fill(2);
+        let mut seen = Seen::default();
+        // Two blocks are on two dies.
+        for block in [0, 1] {
+            drive.read_block(block, &mut seen);
+        }
+        assert_eq!((seen.count, seen.blocked, seen.waited, seen.delayed), (2, 0, false, true));
+        drive.read_block(0, &mut seen);
+        assert_eq!((seen.count, seen.blocked, seen.waited), (3, 1, true));
+        assert_eq!(drive.take_window().pages[2], 3);
+        // After the die's work it is free again.
+        drive.set_now_ns(drive.now_ns() + 2 * sense_ns(2));
+        let mut seen = Seen::default();
+        drive.read_block(0, &mut seen);
+        assert_eq!((seen.blocked, seen.waited), (0, false));
+    }
+
+    #[test]
+    fn a_read_without_time_counts_as_those_that_it_stands_for() {
+        let device = device(Design::Traditional, None);
+        let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        let mut drive = TimedDrive::new(ftl, &device, 0, usize::MAX);
+        drive.age(7).expect("it is new");
+        drive.set_read_weight(4);
+        drive.read_block(7, &mut Seen::default());
+        assert_eq!(drive.take_window().pages[0], 4);
+    }
+
+    #[test]
+    fn retries_of_the_drives_own_reads_are_counted_with_and_without_time() {
+        let wear = device(Design::Traditional, None).wear;
+        let mut medium = Inline { wear: Some(wear), ..Inline::default() };
+        let command = |erases| FlashCommand { kind: CommandKind::Read, erases, ..read_command() };
+        // 60 erases of the model are 120, and two retries.
+        for (is_timed, queued) in [(false, 0), (true, 5)] {
+            medium.is_timed = is_timed;
+            medium.accept_alike(command(60), 5);
+            assert_eq!((std::mem::take(&mut medium.retries), medium.reads.len()), (10, queued));
+        }
+    }
+
+    fn read_command() -> FlashCommand {
+        let device = device(Design::Traditional, None);
+        let mut ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        ftl.age_write(0, 0, &mut Inline::default()).expect("it is new");
+        ftl.read_command(ftl.lookup(0), 1, 1, flashyard_flash::Priority::Background, 0)
     }
 }

@@ -27,7 +27,7 @@ pub struct CvssSample {
     pub logical_pages: u32,
     /// Whether the drive is degraded.
     pub degraded: bool,
-    /// Share of the superblocks in the most frequent state of wear: those with equally many retries.
+    /// Share of the superblocks in one state of wear: their erases are within a twentieth of the endurance around the mean.
     pub in_one_state: f64,
     /// Share of the file system's space that the drive keeps although it is dead.
     pub misjudged: f64,
@@ -46,8 +46,10 @@ pub struct CvssFigures {
     pub host_pages: u64,
     /// Pages programmed.
     pub programmed_pages: u64,
-    /// Reads by retries.
+    /// Pages that the host read, by retries.
     pub reads: [u64; RETRIES_MAX + 1],
+    /// Retries of reads that the drive made for itself.
+    pub inner_retries: u64,
     /// Reductions of capacity made, and reductions refused.
     pub reductions: (u32, u32),
     /// Pages remapped, and pages written again because the protected log was full.
@@ -86,11 +88,19 @@ impl CvssFigures {
         self.host_pages as f64 / self.load_pages.max(1) as f64
     }
 
-    /// Retries of a mean read of the whole lifetime.
+    /// Retries of a mean read of the host, over the whole lifetime.
     pub fn retries_mean(&self) -> f64 {
-        let reads: u64 = self.reads.iter().sum();
-        let retries: u64 = (0..).zip(&self.reads).map(|(retries, &reads)| retries * reads).sum();
-        retries as f64 / reads.max(1) as f64
+        self.host_retries() as f64 / self.reads.iter().sum::<u64>().max(1) as f64
+    }
+
+    /// Retries of all reads for each page that the host read: the artifact counts those of collection and wear leveling as well,
+    /// beside the pages of the host. Source: \[C\] `read_retry` and `pages_from_host_read` of its log.
+    pub fn retries_per_read(&self) -> f64 {
+        (self.host_retries() + self.inner_retries) as f64 / self.reads.iter().sum::<u64>().max(1) as f64
+    }
+
+    fn host_retries(&self) -> u64 {
+        (0..).zip(&self.reads).map(|(retries, &reads)| retries * reads).sum()
     }
 }
 

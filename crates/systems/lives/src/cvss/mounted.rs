@@ -5,10 +5,10 @@
 //!
 //! Source: [P] sheet cvss §3.3 and §3.8; [X] defaults of F2FS for discards.
 
-use super::design::{ACCELERATION, Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
-use super::drive::TimedDrive;
+use super::design::{ACCELERATION, Design, DeviceConfig, ENDURANCE, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
+use super::drive::{DriveWindow, TimedDrive};
 use super::error::CvssError;
-use super::figures::{CvssFigures, CvssSample, RETRIES_MAX, percentile_99};
+use super::figures::{CvssFigures, CvssSample, percentile_99};
 use super::host::HostConfig;
 use super::manager::{Answer, Capacities, Manager};
 use super::mounted_files::{DiscardRule, MountedFiles, Placement};
@@ -38,6 +38,9 @@ const AMPLIFICATION_MAX: u64 = 20;
 
 /// Pages written before amplification is looked at. [A] once the drive's capacity
 const AMPLIFICATION_OVER: u64 = RAW_PAGES as u64;
+
+/// Share of the endurance by which erases of superblocks in one state of wear differ from the mean. [A] as row 6 defines it
+const STATE_SHARE: f64 = 0.05;
 
 /// The file system between programs and drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,8 +200,17 @@ impl Mounted {
     pub(super) fn begin_run(&mut self) -> u64 {
         self.drive_mut().look();
         let begin = self.drive_mut().set_timed(true);
-        drop(self.drive_mut().take_window());
+        let window = self.drive_mut().take_window();
+        self.count_reads(&window);
         begin
+    }
+
+    /// Adds reads to those of the life.
+    fn count_reads(&mut self, window: &DriveWindow) {
+        for (sum, count) in self.figures.reads.iter_mut().zip(window.pages) {
+            *sum += count;
+        }
+        self.figures.inner_retries += window.inner_retries;
     }
 
     /// Lets the time of a run pass for discards, while requests come.
@@ -232,7 +244,8 @@ impl Mounted {
         }
         self.retired = self.drive().ftl().retired_superblocks();
         if !self.device.design.is_variable() {
-            return if self.retired >= self.spare { Err(Stop::Death("spare exhausted")) } else { Ok(false) };
+            // Less flash than is exported is left. Source: [P] §5.3, the end of a fixed capacity; [C] `op` of the artifact.
+            return if self.retired > self.spare { Err(Stop::Death("spare exhausted")) } else { Ok(false) };
         }
         let now = self.capacities();
         let mut moved = false;
@@ -240,9 +253,14 @@ impl Mounted {
             moved = self.shrink(pages)?;
             self.manager.answer(if moved { Answer::Shrunk } else { Answer::Refused });
         }
-        let degrades = self.manager.degrades(self.capacities());
-        self.drive_mut().ftl_mut().set_degraded(degrades);
+        self.degrade();
         Ok(moved)
+    }
+
+    /// Sets the drive to the mode that the manager says.
+    fn degrade(&mut self) {
+        let (device, degrades) = (self.device, self.manager.degrades(self.capacities()));
+        device.degrade(self.drive_mut().ftl_mut(), degrades);
     }
 
     /// Steps 4 to 6 of the manager's sequence; whether the file system shrank.
@@ -256,8 +274,7 @@ impl Mounted {
         let exchanges = self.device.exchanges_read_hot && self.device.design == Design::Artifact;
         self.drive_mut().look();
         if self.device.design.is_variable() {
-            let degrades = self.manager.degrades(self.capacities());
-            self.drive_mut().ftl_mut().set_degraded(degrades);
+            self.degrade();
         }
         if exchanges && !self.drive().ftl().degraded() {
             let (retries, in_use) = (self.drive().retries().to_vec(), SUPERBLOCKS - self.retired);
@@ -289,9 +306,10 @@ impl Mounted {
         let retries: u64 = (0..).zip(&window.pages).map(|(retries, &pages)| retries * pages).sum();
         let (blocks, used) = self.files.space();
         let kept = (0..blocks).filter(|&block| ftl.lookup(block).is_some()).count() as f64;
-        let worn = self.drive().retries();
-        let in_state = |state: usize| worn.iter().filter(|&&retries| usize::from(retries) == state).count();
-        let in_one_state = (0..=RETRIES_MAX).map(in_state).max().unwrap_or(0);
+        let erases: Vec<u32> = ftl.erase_counts().map(|erases| ACCELERATION * erases).collect();
+        let mean = f64::from(erases.iter().sum::<u32>()) / f64::from(SUPERBLOCKS);
+        let is_near = |&&erases: &&u32| (f64::from(erases) - mean).abs() <= STATE_SHARE * f64::from(ENDURANCE);
+        let in_one_state = erases.iter().filter(is_near).count();
         let share = |count: u64| count as f64 / window.requests.max(1) as f64;
         let has_reads = window.reads.count() > 0;
         let sample = CvssSample {
@@ -303,7 +321,9 @@ impl Mounted {
                 read_mean_us: if has_reads { window.reads.mean_us() } else { 0.0 },
                 waited: share(window.waited),
                 operation_mean_us: work.times.mean_us(),
+                operation_p99_us: if work.operations > 0 { work.times.percentile_us(0.99) } else { 0.0 },
                 delayed: share(window.delayed),
+                blocked: window.blocked as f64 / window.commands.max(1) as f64,
             },
             retries_mean: retries as f64 / total,
             retried: 1.0 - window.pages[0] as f64 / total,
@@ -317,9 +337,7 @@ impl Mounted {
         };
         self.counted = counters;
         self.figures.samples.push(sample);
-        for (sum, count) in self.figures.reads.iter_mut().zip(window.pages) {
-            *sum += count;
-        }
+        self.count_reads(&window);
     }
 
     /// Figures of a life that has ended so.

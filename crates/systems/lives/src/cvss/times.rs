@@ -34,6 +34,10 @@ pub struct Timing {
     pub waited: f64,
     /// Mean time of an operation of the load's program, in microseconds.
     pub operation_mean_us: f64,
+    /// The 99th percentile of such operations, in microseconds.
+    pub operation_p99_us: f64,
     /// Share of the requests at the drive that a retry delayed, their own or that of a read before them.
     pub delayed: f64,
+    /// Share of the host's commands that found their die busy with a retried read.
+    pub blocked: f64,
 }

@@ -1,10 +1,9 @@
 //! Numbers of lives under stores: YCSB and the traces.
 
-use super::numbers::{IN_PLACE, mean, number, pairs};
+use super::numbers::{FORCED, IN_PLACE, mean, number, pairs};
 use super::runs::CapacityNumber;
 use super::runs::{CvssRun, run};
 use crate::cvss::Design::{Artifact, Traditional};
-use crate::cvss::{Below, DiscardRule};
 use flashyard_describe::reproduce::percent_above;
 use flashyard_report::{CapacityRecord, CapacitySample};
 
@@ -44,11 +43,11 @@ fn traces() -> Vec<CapacityNumber> {
     numbers
 }
 
-/// Gains in percent, each the mean over equal writes.
+/// Gains in percent of the mean of each drive's own life.
 fn gains(lives: &[&CapacityRecord]) -> impl Iterator<Item = f64> {
     pairs(lives).map(|(ours, theirs)| {
         let requests = |sample: &CapacitySample| sample.requests_per_second;
-        percent_above(mean(ours.ratios(theirs, requests).into_iter()), 1.0)
+        percent_above(ours.mean(requests), theirs.mean(requests))
     })
 }
 
@@ -60,6 +59,10 @@ fn latencies() -> Vec<CapacityNumber> {
             let runs = [at(percent, load), run(Traditional, load)];
             let id = format!("p99-ycsb-{letter}-{percent}");
             numbers.push(number(&id, runs, latency));
+            numbers.push(number(&format!("{id}-client"), runs, |lives| {
+                let tail = |sample: &CapacitySample| sample.operation_p99_us;
+                percent_above(lives[0].mean(tail), lives[1].mean(tail))
+            }));
             if (letter, percent) == ("f", 4) {
                 numbers.push(number("summary-latency", runs, latency));
             }
@@ -93,8 +96,7 @@ fn lifetimes() -> Vec<CapacityNumber> {
     ];
     let (ours, theirs) = (at(6, "store-a"), run(Traditional, "store-a"));
     // Discards above the variable drive are forced as published.
-    let forced = Below { discards: DiscardRule::Forced, ..Below::PUBLISHED };
-    numbers.push(number("until-death-6-forced", [ours, CvssRun { below: forced, ..theirs }], ratio));
+    numbers.push(number("until-death-6-forced", [ours, CvssRun { below: FORCED, ..theirs }], ratio));
     let in_place = [ours, theirs].map(|life| CvssRun { below: IN_PLACE, ..life });
     numbers.push(number("until-death-6-in-place", in_place, ratio));
     numbers

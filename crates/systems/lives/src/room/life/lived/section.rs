@@ -64,7 +64,7 @@ pub struct LifeSection {
     /// Whether superblocks are retired at that many erases; they are without it.
     pub retire: Option<bool>,
     /// Greedy victim of several with equally little data: oldest-first takes the one that has had so little longest, newest-first
-    /// the one that came to it last. Without it the oldest is taken.
+    /// the one that came to it last, least-erased the one with the fewest erases. Without it the oldest is taken.
     pub ties: Option<Choice<VictimTies>>,
     /// End of life: fixed or variable.
     pub capacity: Option<CapacityName>,
