@@ -4,7 +4,7 @@ device=$(connect) || fail "connect"
 control=$(controller "$device")
 id=$(nvme id-ctrl "$control" -o json | grep -o '"cntlid" *: *[0-9]*' | grep -o '[0-9]*$')
 [ -n "$id" ] || fail "the controller has no number"
-free() { nvme id-ctrl "$control" -o json | grep -o '"unvmcap" *: *[0-9]*' | grep -o '[0-9]*$'; }
+free() { nvme id-ctrl "$control" | sed -n 's/^unvmcap *: *//p'; }
 await() { # FILE: until it is there
     for _ in $(seq 100); do [ -b "$1" ] && return 0; sleep 0.1; done
     return 1
