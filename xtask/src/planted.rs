@@ -16,7 +16,7 @@ const ARGUMENTS: &str = "Arguments: ";
 /// The beginning of a line of arguments for a test.
 const TEST: &str = "Test: ";
 /// Crash points to find each bug with; the rarest takes a few hundred.
-const POINTS: &str = "5000";
+const POINTS: &str = "20000";
 
 /// Checks that every patch still applies to the tree as it is.
 ///
@@ -41,7 +41,7 @@ fn find(copy: &Path, target: &Path, name: &str) -> Result<bool> {
     if !test.is_empty() {
         return fails(copy, target, name, &test);
     }
-    // Half a minute of exploration needs no release, and a patch compiles much of the workspace again.
+    // A patch compiles much of the workspace again, which takes longer in a release than it saves.
     let explore = ["run", "--profile", "dev", "--quiet", "-p", "flashyard-cli", "--bin", "flashyard", "--", "faults"];
     let output = patches::cargo()
         .args(explore)

@@ -231,7 +231,7 @@ impl Context<'_> {
 
     /// The namespaces of a drive, given as a volume of the world; of volumes that are made of other things the only one.
     pub fn namespaces(&self, drive: VolumeId) -> Vec<NamespaceInfo> {
-        let attachment = Attachment::EVERYBODY;
+        let attachment = Attachment::ALL;
         let only = || vec![NamespaceInfo { nsid: 1, serial: 0, volume: drive, is_private: false, attachment }];
         self.drives.0.map_or_else(only, |(_, _, spaces)| spaces.namespaces(drive))
     }

@@ -15,12 +15,11 @@ use flashyard_nvmf::initiator::{Data, InitiatorConfig};
 use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{read_journal, replay};
 use hosted::{Child, NQN, Shape};
-use small::scenario_with;
+use small::{Shared, scenario_with};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+
 use std::time::Duration;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -318,21 +317,6 @@ fn a_namespace_in_pieces_is_read_and_written_across_them() {
             assert!(begun.elapsed() < Duration::from_secs(20));
         }
     });
-}
-
-/// A journal in memory that outlives its engine.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no thread panicked").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// A namespace as it should be: by block the number of its last write, zero for zeros.

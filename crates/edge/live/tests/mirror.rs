@@ -8,27 +8,11 @@ use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{Control, JournalHeader, Presence, Served, Session, read_journal, replay};
 use flashyard_ssd::Overwrites;
 use flashyard_units::{DriveId, SimSpan, VolumeId};
-use small::{scenario, while_serving};
-use std::io::Write;
+use small::{Shared, scenario, while_serving};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+
 use std::time::Duration;
-
-/// A journal in memory that outlives its engine.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no thread panicked").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 const VOLUME: VolumeId = VolumeId::new(0);
 

@@ -10,26 +10,10 @@ use flashyard_live::{
 use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{Control, JournalHeader, Presence, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan, VolumeId};
-use small::{enclosure_of, exported, scenario, while_serving};
-use std::io::Write;
+use small::{Shared, enclosure_of, exported, scenario, while_serving};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+
 use std::time::{Duration, Instant};
-
-/// A journal in memory that outlives its engine.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().expect("no thread panicked").extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Requests of a load that goes on as long as something is done beside it.
 const UNTIL_DONE: u64 = u64::MAX;

@@ -99,7 +99,7 @@ fn take_events(world: &mut World, link: usize) -> Vec<AsyncEvent> {
 
 /// The namespaces of the subsystem, with a second one.
 fn with_second(world: &World) -> Vec<Namespace> {
-    let second = Namespace { serial: 1, attachment: Attachment::NOBODY, formats: FORMATS, ..Namespace::new(2, 64, 9) };
+    let second = Namespace { serial: 1, attachment: Attachment::NONE, formats: FORMATS, ..Namespace::new(2, 64, 9) };
     vec![world.target.config().subsystems[0].namespaces[0].clone(), second]
 }
 
@@ -162,7 +162,7 @@ fn data_that_comes_for_a_namespace_does_not_reach_another_one_under_its_number()
     link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
     assert!(link.effects.commands.is_empty());
     world.target.set_namespaces(0, Vec::new()).expect("a subsystem may have none");
-    let after = Namespace { serial: 1, attachment: Attachment::EVERYBODY, ..before };
+    let after = Namespace { serial: 1, attachment: Attachment::ALL, ..before };
     world.target.set_namespaces(0, vec![after]).expect("it contradicts nothing");
     world.settle();
     let done = world.links[1].host_effects.completions.pop().expect("the command is answered");
@@ -173,7 +173,8 @@ fn data_that_comes_for_a_namespace_does_not_reach_another_one_under_its_number()
 #[test]
 fn what_cannot_be_is_refused_before_the_backend_hears_of_it() {
     let mut world = world();
-    let cases: [(fn(&mut IdentifyNamespace), Status); 7] = [
+    type Change = fn(&mut IdentifyNamespace);
+    let cases: [(Change, Status); 7] = [
         (|it| it.size_blocks.set(0), Status::INVALID_FIELD),
         (|it| it.capacity_blocks.set(65), Status::INVALID_FIELD),
         (|it| it.capacity_blocks.set(63), Status::THIN_PROVISIONING_NOT_SUPPORTED),

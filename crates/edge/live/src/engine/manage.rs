@@ -64,7 +64,7 @@ fn create(
     let bytes = |units: u64| units.saturating_mul(u64::from(SLOT_BYTES));
     let no_room = ManageError::NoRoom { needed_bytes: bytes(needed), free_bytes: bytes(units_of(&free)) };
     let extents = take(&free, needed).ok_or(no_room)?;
-    let attachment = Attachment::NOBODY;
+    let attachment = Attachment::NONE;
     let entry =
         Entry { nsid, serial: 0, block_bytes, blocks, is_private, format: None, attachment, extents: extents.clone() };
     let job = Job::Create(Box::new(entry));

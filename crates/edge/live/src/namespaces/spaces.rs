@@ -108,7 +108,7 @@ impl Spaces {
     /// Its namespaces as front ends see them; a volume that was not divided has one.
     pub(crate) fn namespaces(&self, world: VolumeId) -> Vec<NamespaceInfo> {
         let Some(table) = self.table(world) else {
-            let attachment = Attachment::EVERYBODY;
+            let attachment = Attachment::ALL;
             return vec![NamespaceInfo { nsid: 1, serial: 0, volume: world, is_private: false, attachment }];
         };
         let info = |entry: &super::Entry| NamespaceInfo {

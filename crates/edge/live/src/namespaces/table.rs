@@ -59,7 +59,7 @@ impl Table {
             blocks: units * u64::from(SLOT_BYTES / block_bytes),
             is_private: false,
             format: None,
-            attachment: Attachment::EVERYBODY,
+            attachment: Attachment::ALL,
             extents: vec![Extent { first: 0, units }],
         };
         Self { entries: vec![entry], serial: 0 }

@@ -85,7 +85,7 @@ mod tests {
     fn every_namespace_that_was_ever_created_has_identifiers_of_its_own() {
         let template = Namespace { uuid: [7; 16], ..Namespace::new(1, 8, 12) };
         let of = |serial| {
-            let attachment = Attachment::NOBODY;
+            let attachment = Attachment::NONE;
             let info = NamespaceInfo { nsid: 1, serial, volume: VolumeId::new(0), is_private: false, attachment };
             namespace(&template, info)
         };

@@ -3,8 +3,26 @@
 use flashyard_live::{Engine, Report, SetUp, SetUpError, Shape, set_up};
 use flashyard_scenario::{NoFiles, Scenario, ScenarioError, resolve, serve_world, shapes};
 use flashyard_units::VolumeId;
+use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// A journal in memory that outlives its engine.
+#[allow(dead_code, reason = "not every test keeps a journal")]
+#[derive(Clone, Default)]
+pub(crate) struct Shared(pub(crate) Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("no thread panicked").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 /// The four small drives of `scenarios/faults`, filled to that share.
 #[allow(dead_code, reason = "not every test is of the enclosure as it is")]

@@ -1,6 +1,6 @@
 //! Namespaces that hosts want, and the hosts that a namespace is attached to.
 
-/// Hosts whose controllers have a namespace from their beginning: everybody but some, or nobody but some.
+/// Hosts whose controllers have a namespace from their beginning: all but some, or some alone.
 ///
 /// Source: \[P\] NVM Express Base 2.0, section 3.1.2: controllers that are made as hosts connect keep nothing from earlier
 /// ones, and all of one host have the same namespaces when they begin, which may be others than those of other hosts.
@@ -14,9 +14,9 @@ pub struct Attachment {
 
 impl Attachment {
     /// Every host has it.
-    pub const EVERYBODY: Self = Self { everybody: true, exceptions: Vec::new() };
+    pub const ALL: Self = Self { everybody: true, exceptions: Vec::new() };
     /// No host has it.
-    pub const NOBODY: Self = Self { everybody: false, exceptions: Vec::new() };
+    pub const NONE: Self = Self { everybody: false, exceptions: Vec::new() };
 
     /// Exceptions at most. \[A\] As many as there may be controllers of hosts at once, with the default limits.
     pub const EXCEPTIONS_MAX: usize = 256;

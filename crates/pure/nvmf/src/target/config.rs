@@ -465,7 +465,7 @@ impl Namespace {
             hints: None,
             formats: &[],
             zones: None,
-            attachment: Attachment::EVERYBODY,
+            attachment: Attachment::ALL,
             is_private: false,
             serial: 0,
         }

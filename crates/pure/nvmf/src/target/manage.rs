@@ -151,7 +151,7 @@ fn attachment(
     let mut attachment = namespace.attachment;
     if is_attached && namespace.is_private {
         // The host that has had it last may be gone: it is free.
-        attachment = Attachment::NOBODY;
+        attachment = Attachment::NONE;
     }
     for (_, controller) in &named {
         match (controller.has_namespace(nsid), is_attached) {
