@@ -147,8 +147,8 @@ impl EffectDigest {
                     Movement::Remapped { logical, source, slot, before } => {
                         step(10, [drive, pair(logical, source), slot.get().into(), before.get().into()]);
                     }
-                    Movement::Reverted { logical, slot } => {
-                        step(13, [drive, logical.into(), slot.get().into(), 0]);
+                    Movement::Reverted { logical, before, slot } => {
+                        step(13, [drive, logical.into(), before.get().into(), slot.get().into()]);
                     }
                     Movement::Erased { superblock } => step(8, [drive, superblock.into(), 0, 0]),
                     Movement::Read { tag, place, slot } => {

@@ -34,6 +34,12 @@ pub trait Served: World {
     /// blocks of the volume.
     fn place(&self, volume: VolumeId, block: u64) -> Option<(DriveId, Slot)>;
 
+    /// Slots of `drive` whose data is not current, and would be after a power cut: those of a volatile write cache. None for a
+    /// drive that loses nothing.
+    fn recoverable(&self, _drive: DriveId) -> Vec<Slot> {
+        Vec::new()
+    }
+
     /// Nothing is done to the world later than this: time has a range, and what is asked takes some of it.
     fn latest(&self) -> SimTime;
 

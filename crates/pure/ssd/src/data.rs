@@ -80,6 +80,16 @@ pub struct DataEnd {
     pub movements: MovementLog,
 }
 
+/// Fills die rows that were begun, and takes them as programmed.
+fn fill_rows(ftl: &mut Ftl) {
+    let unit = ftl.layout().slots_per_die_row;
+    for stream in [Stream::Host, Stream::Moved] {
+        if let Some(row) = ftl.pad(stream, unit) {
+            ftl.row_programmed(row.number);
+        }
+    }
+}
+
 impl DataEnd {
     /// A data-end over preconditioned flash.
     ///
@@ -93,7 +103,8 @@ impl DataEnd {
         Ok(Self::over(config, ftl, 0, seed))
     }
 
-    /// A data-end over flash with these contents, its protected buffer among them.
+    /// A data-end over flash with these contents, its protected buffer among them. Without protection everything is on flash: the last
+    /// owner has flushed it.
     ///
     /// Errors: a parameter outside its range, contents that cannot be.
     pub fn recovered(
@@ -102,7 +113,10 @@ impl DataEnd {
         seed: u64,
     ) -> Result<Self, DriveConfigError> {
         config.validate()?;
-        let ftl = Ftl::recovered(&config.data_geometry(), config.translation(seed), contents)?;
+        let mut ftl = Ftl::recovered(&config.data_geometry(), config.translation(seed), contents)?;
+        if config.loses_memory() {
+            fill_rows(&mut ftl);
+        }
         let buffered = ftl.buffered(Stream::Host);
         let mut data = Self::over(config, ftl, buffered, seed);
         data.lost.adopt(contents);
@@ -115,7 +129,7 @@ impl DataEnd {
         let volatile = config.loses_memory().then(|| {
             assert!(
                 config.stripe.is_none() && buffered == 0,
-                "a power cut would take parity, or data of an earlier life"
+                "a power cut would take parity, or data of an earlier owner"
             );
             Box::new(Volatile::new(*ftl.layout()))
         });

@@ -73,7 +73,9 @@ pub enum Movement {
     Reverted {
         /// The logical slot.
         logical: u32,
-        /// Where that data is; `Slot::NONE` for nowhere: the slot holds nothing.
+        /// Where the newest data was; `Slot::NONE` for nowhere.
+        before: Slot,
+        /// Where the data on flash is; `Slot::NONE` for nowhere: the slot holds nothing.
         slot: Slot,
     },
     /// A superblock has been erased on all dies.

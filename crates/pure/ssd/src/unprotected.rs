@@ -18,11 +18,17 @@ use crate::event::{DriveEffect, DriveEvent};
 use crate::movement::Movement;
 use crate::scan::Scan;
 use crate::volatile::Version;
+use flashyard_flash::Slot;
 use flashyard_ftl::{Frontiers, PowerCut, Stream};
 use flashyard_kernel::Outbox;
 use flashyard_units::SimTime;
 
 impl Drive {
+    /// Slots whose data is not current, and would be after a power cut. Empty for a drive that loses nothing.
+    pub fn recoverable(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.data.volatile.iter().flat_map(|volatile| volatile.durable())
+    }
+
     /// The power has failed: the write buffer, and everything under way but erases, is lost.
     pub(crate) fn lose_memory(&mut self) {
         self.forget_moves();
@@ -34,16 +40,17 @@ impl Drive {
         data.pending_store = 0;
         data.lost.forget_rows();
         let left = volatile.take();
+        let newest: Vec<_> = left.iter().map(|&(logical, _)| data.ftl.lookup(logical)).collect();
         let reverted = left.iter().map(|&(logical, version)| (logical, version.slot)).collect();
         let cut = PowerCut { reverted, emptied: data.collection.abandon() };
         data.scan = Scan::of(cut.strike(&mut data.ftl));
         data.counters.reverted_slots += left.len() as u64;
-        for (logical, Version { slot, lost }) in left {
+        for ((logical, Version { slot, lost }), before) in left.into_iter().zip(newest) {
             data.lost.replace(logical);
             if lost {
                 data.lost.add_slot(logical);
             }
-            data.movements.push(Movement::Reverted { logical, slot });
+            data.movements.push(Movement::Reverted { logical, before, slot });
         }
     }
 

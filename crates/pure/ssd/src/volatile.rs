@@ -132,6 +132,11 @@ impl Volatile {
         }
     }
 
+    /// Slots of the data on flash that a power cut would bring back.
+    pub(crate) fn durable(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.histories.values().map(|history| history.durable.slot).filter(|slot| slot.is_some())
+    }
+
     /// Whether a superblock holds data on flash that there is no newer one of.
     pub(crate) fn needs(&self, superblock: u32) -> bool {
         self.needed[superblock as usize] > 0

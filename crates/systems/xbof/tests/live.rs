@@ -367,7 +367,7 @@ fn what_is_read_is_what_was_written_whatever_breaks() {
     }
 }
 
-/// A reset of the controller takes nothing of its memory; a power cut would, and served bytes would not follow.
+/// A reset of the controller takes nothing of its memory; a power cut would, and drives that lend keep what must not be lost there.
 #[test]
 fn drives_without_protection_survive_links_and_firmware_that_fail_and_keep_their_power() {
     let scenario = scenario_with(&["drive.power_loss_protection=false"]);

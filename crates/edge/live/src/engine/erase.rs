@@ -261,7 +261,9 @@ fn end(engine: &mut Engine, job: Erasing, erase: Erase) {
         } else {
             let superblocks = engine.media.drive(drive).layout().superblocks;
             (0..superblocks).for_each(|superblock| engine.keep_promises(drive, superblock));
-            engine.media.scrub_dead(drive)
+            // Other namespaces may yet lose their newest data, and need what they had before.
+            let needed = engine.session.world().recoverable(drive);
+            engine.media.scrub_dead(drive, needed.into_iter().collect())
         };
         if let Err(error) = scrubbed {
             tracing::error!(volume = %world, %error, "bytes of the drive cannot be destroyed");

@@ -482,6 +482,24 @@ impl DriveMedia {
     }
 }
 
+/// A power cut has taken the data of `logical` in `before`: what it last had on flash, in `slot`, is current again. That was
+/// given up when newer data came, and is still there, since a drive erases nothing that it may need.
+pub(super) fn revert(media: &mut DriveMedia, logical: u32, before: Slot, slot: Slot) {
+    let slot = media.unkept.resume(slot);
+    if slot.is_some()
+        && let Found::Whole(record) = media.band.get(slot.get())
+    {
+        let state = match record.state {
+            State::Zeros | State::Lost => record.state,
+            State::Data | State::Dead => State::Data,
+        };
+        // Newer than what it takes the place of: whatever moment the process ends at, one of both is there.
+        media.sequence += 1;
+        media.band.replace(slot.get(), &Record { sequence: media.sequence, logical, state, ..record });
+    }
+    media.kill(logical, before);
+}
+
 /// Destroys all bytes of a drive that holds nothing current, and their checksums: they are left in no place of its file.
 ///
 /// Errors: those of the operating system.
@@ -504,10 +522,11 @@ pub(super) fn scrub(media: &mut DriveMedia) -> io::Result<()> {
     media.payload.sync()
 }
 
-/// Destroys the bytes of a drive that are not current any more. Reads that were promised some must have copied them.
+/// Destroys the bytes of a drive that are not current any more, and not `needed` after a power cut. Reads that were promised some
+/// must have copied them.
 ///
 /// Errors: bytes of current blocks lie among them, as the disk has had no room; others of the operating system.
-pub(super) fn scrub_dead(media: &mut DriveMedia) -> io::Result<()> {
+pub(super) fn scrub_dead(media: &mut DriveMedia, needed: &BTreeSet<Slot>) -> io::Result<()> {
     if !media.unkept.is_empty() {
         return Err(io::ErrorKind::StorageFull.into());
     }
@@ -517,6 +536,7 @@ pub(super) fn scrub_dead(media: &mut DriveMedia) -> io::Result<()> {
             if let Found::Whole(record) = media.band.get(slot.get())
                 && record.state == State::Dead
                 && media.payload.holds(slot)
+                && !needed.contains(&slot)
             {
                 media.payload.blank(slot);
                 media.band.set(slot.get(), &Record { checksum: 0, ..record });

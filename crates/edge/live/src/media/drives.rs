@@ -1,7 +1,7 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, Shape};
-use super::drive::{DriveMedia, scrub, scrub_dead};
+use super::drive::{DriveMedia, revert, scrub, scrub_dead};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
 use super::recover::RecoveryReport;
@@ -10,6 +10,7 @@ use flashyard_ftl::SuperblockContents;
 use flashyard_served::{Control, Served};
 use flashyard_ssd::Movement;
 use flashyard_units::DriveId;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -84,7 +85,7 @@ impl Media {
             Movement::Lost { logical, slot } => media.lost(logical, slot),
             Movement::Trimmed { logical, before } => media.trimmed(logical, before),
             Movement::Remapped { logical, source, slot, before } => media.remapped(logical, source, slot, before)?,
-            Movement::Reverted { .. } => unreachable!("power is not taken from served drives without protection"),
+            Movement::Reverted { logical, before, slot } => revert(media, logical, before, slot),
             Movement::Erased { superblock } => media.erased(superblock)?,
             Movement::Read { .. } => {}
         }
@@ -140,11 +141,11 @@ impl Media {
         scrub(&mut self.drives[drive.index()])
     }
 
-    /// Destroys the bytes of a drive that are not current any more. Panics beyond the drives.
+    /// Destroys the bytes of a drive that are not current any more, nor `needed` after a power cut. Panics beyond the drives.
     ///
     /// Errors: those of the operating system; bytes that cannot be told apart.
-    pub(crate) fn scrub_dead(&mut self, drive: DriveId) -> io::Result<()> {
-        scrub_dead(&mut self.drives[drive.index()])
+    pub(crate) fn scrub_dead(&mut self, drive: DriveId, needed: BTreeSet<Slot>) -> io::Result<()> {
+        scrub_dead(&mut self.drives[drive.index()], &needed)
     }
 
     /// The record of the namespaces of a drive that an earlier process has left.

@@ -52,6 +52,13 @@ impl Unkept {
         stand.old
     }
 
+    /// The block in `slot` is current again; returns where its bytes are.
+    pub(super) fn resume(&mut self, slot: Slot) -> Slot {
+        let Some(stand) = self.0.get_mut(&slot.get()) else { return slot };
+        stand.is_over = false;
+        stand.old
+    }
+
     /// A slot that holds nothing of its own has a new owner; returns whether it is such a slot.
     pub(super) fn hand_over(&mut self, logical: u32, slot: Slot) -> bool {
         self.0.get_mut(&slot.get()).map(|stand| stand.logical = logical).is_some()

@@ -1,4 +1,4 @@
-//! What a host says to divide drive 0 into namespaces.
+//! Commands of a host that divides drive 0 into namespaces.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 

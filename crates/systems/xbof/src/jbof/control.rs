@@ -5,6 +5,7 @@ use super::request::{Phase, Purpose};
 use super::world::Jbof;
 use flashyard_host::Attempt;
 use flashyard_served::Control;
+use flashyard_ssd::DriveConfig;
 use flashyard_units::{DriveId, SimSpan, SimTime};
 
 /// Longest that a firmware can be made to stand still.
@@ -21,8 +22,10 @@ pub enum ControlError {
         /// How many there are.
         drives: u16,
     },
-    /// The drive cannot keep its buffer.
-    #[error("drive {drive} has no power-loss protection: bytes that are served would not follow what it loses")]
+    /// The drive cannot keep what its design or its parity must not lose.
+    #[error(
+        "drive {drive} has no power-loss protection, which its design or its parity needs: its power cannot be taken"
+    )]
     Unprotected {
         /// Which.
         drive: DriveId,
@@ -82,7 +85,7 @@ impl LiveJbof {
     /// Does something to the enclosure at `now`, which is no later than the next event and no earlier than the last
     /// one. Asking for the present state changes nothing.
     ///
-    /// Errors: a drive that there is not; power taken from a drive that is not protected; no error rate or level
+    /// Errors: a drive that there is not; power taken from a drive that must be protected and is not; no error rate or level
     /// of wear; retirement of more than can be spared.
     pub fn control(&mut self, now: SimTime, control: Control) -> Result<(), ControlError> {
         self.check_time(now);
@@ -221,8 +224,9 @@ impl LiveJbof {
 
     fn check_power(&self, drive: DriveId) -> Result<(), ControlError> {
         self.check_drive(drive)?;
-        let protected = self.world.enclosure.drives[drive.index()].config().power_loss_protection;
-        if protected { Ok(()) } else { Err(ControlError::Unprotected { drive }) }
+        let DriveConfig { power_loss_protection, expects_power_cuts, .. } =
+            *self.world.enclosure.drives[drive.index()].config();
+        if power_loss_protection || expects_power_cuts { Ok(()) } else { Err(ControlError::Unprotected { drive }) }
     }
 }
 

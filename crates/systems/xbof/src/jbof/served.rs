@@ -68,6 +68,10 @@ impl Served for LiveJbof {
         Some((drive, self.place(drive, block as u32)))
     }
 
+    fn recoverable(&self, drive: DriveId) -> Vec<Slot> {
+        self.world.enclosure.drives[drive.index()].recoverable().collect()
+    }
+
     fn latest(&self) -> SimTime {
         Self::LAST
     }

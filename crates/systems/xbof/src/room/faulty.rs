@@ -18,6 +18,7 @@ use flashyard_faults::{
 };
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Rng;
+use flashyard_ssd::DriveConfig;
 use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 use flashyard_workload::{RequestSource, SourceError};
 use std::cell::RefCell;
@@ -46,6 +47,18 @@ pub struct JbofWorld {
     breaks: bool,
 }
 
+/// Names what keeps something in the memory of a drive without protection that must survive a power cut. Without it, a cut
+/// takes data that was not flushed, and nothing else.
+pub(super) fn needs_protection(design: Design, drive: &DriveConfig) -> Option<String> {
+    if drive.power_loss_protection {
+        None
+    } else if matches!(design, Design::ProcH | Design::Xbof) {
+        Some(format!("{} keeps descriptors, logs and names of commands", design.name()))
+    } else {
+        drive.stripe.is_some().then(|| "drives with parity keep that of open stripes".to_owned())
+    }
+}
+
 impl JbofWorld {
     /// The enclosure of a scenario, of the first design that it names.
     ///
@@ -61,17 +74,9 @@ impl JbofWorld {
             return Err(value("designs", &message));
         }
         let world = Self::unbroken(scenario, design)?;
-        if !world.config.drive.power_loss_protection {
-            let needs = |who: &str| {
-                let message = format!("give true: {who} in memory that must survive a power cut");
-                Err(value("drive.power_loss_protection", &message))
-            };
-            if matches!(design, Design::ProcH | Design::Xbof) {
-                return needs(&format!("{} keeps descriptors, logs and names of commands", design.name()));
-            }
-            if world.config.drive.stripe.is_some() {
-                return needs("drives with parity keep that of open stripes");
-            }
+        if let Some(keeper) = needs_protection(design, &world.config.drive) {
+            let message = format!("give true: {keeper} in memory that must survive a power cut");
+            return Err(value("drive.power_loss_protection", &message));
         }
         let mut config = world.config;
         config.drive.expects_power_cuts = true;

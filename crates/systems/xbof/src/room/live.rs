@@ -1,6 +1,7 @@
 //! The enclosure of a scenario, ready to serve.
 
 use super::designs::designs;
+use super::faulty::needs_protection;
 use super::section::JbofScenario;
 use super::{aged, assemble, groups, keyed};
 use crate::jbof::LiveJbof;
@@ -23,7 +24,10 @@ pub fn live(
     let design = designs(&scenario)?[0];
     let config = assemble::jbof(&scenario, design)?;
     let drives = groups::drives(&scenario, design)?;
-    let models = drives.iter().map(|drive| drive.model).collect();
+    let mut models: Vec<_> = drives.iter().map(|drive| drive.model).collect();
+    for model in &mut models {
+        model.drive.expects_power_cuts = needs_protection(design, &model.drive).is_none();
+    }
     let mut world = LiveJbof::new(config, models, scenario.seed, contents).map_err(keyed::of)?;
     if contents.is_none() {
         aged::restore(&drives, files, |drive, aged| world.restore(drive, aged))?;
