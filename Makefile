@@ -1,10 +1,13 @@
 # Thin over cargo and xtask: what a person types. `make` alone lists the targets.
 
 CARGO ?= cargo
-# The build of the program: release, quick or dev. `make test` takes the one that the tests have made, which is about as fast here.
+# The build of the program: release, quick or dev. `make test` takes the one that the tests have made, which takes half as long again.
 PROFILE ?= release
 export PROFILE
-FLASHYARD = $(CARGO) run --profile $(PROFILE) --quiet -p flashyard-cli --bin flashyard --
+# The program to drive; without it, that of PROFILE, which is built first.
+FLASHYARD_PROGRAM ?=
+export FLASHYARD_PROGRAM
+FLASHYARD = $(or $(FLASHYARD_PROGRAM),$(CARGO) run --profile $(PROFILE) --quiet -p flashyard-cli --bin flashyard --)
 # The Python of `make test-python`.
 PYTHON ?= python3
 # How long `make fuzz` stays at each of its targets.
@@ -34,6 +37,8 @@ test-dist: ## run what `make dist` made where there is nothing else but devices,
 	packaging/try.sh target/dist
 
 test: PROFILE = dev
+# Tests bring in features of other people's crates that the program alone has not: building it alone would compile almost everything again.
+test: FLASHYARD_PROGRAM = $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/flashyard
 test: ## every test, the demo, the shorter reproductions against their golden tables, the commands of the pages and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget
 	$(CARGO) test --workspace
