@@ -53,8 +53,7 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
         }
         "add" => {
             let (volume, place, keys) = (text("volume")?, text("place")?.parse::<Place>()?, text("service")?);
-            let name = volume.clone();
-            handle.call(move |engine| engine.insert(&name, place, &keys))??;
+            handle.insert(&volume, place, &keys)?;
             changed(handle, &volume)?;
         }
         "remove" => {

@@ -550,9 +550,10 @@ fn volumes_go_on_while_storage_that_does_not_answer_is_opened() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("the loopback has ports");
     let keys =
         format!("nvme_tcp = \"{}\", nqn = \"nqn.2026-01.test:silent\"", silent.local_addr().expect("it is bound"));
-    for order in [&["replace", "m", "0"][..], &["attach", "m", "s0"]] {
+    let service = format!("service = \"mirror\", legs = [{{ {keys} }}]");
+    for order in [&["replace", "m", "0", &keys][..], &["attach", "m", "s0", &keys], &["add", "m", "0", &service]] {
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| ctl(&socket, &[order, &[&keys]].concat()));
+            let asked = scope.spawn(|| ctl(&socket, order));
             let (connection, _) = silent.accept().expect("the server connects");
             volume.write(0_u64, &stamped(0, 8, 1)).expect("it is there");
             assert_eq!(read(&mut volume, 0, 8), Ok(stamped(0, 8, 1)));

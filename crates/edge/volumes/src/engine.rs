@@ -131,10 +131,28 @@ impl VolumeHandle {
         self.call(act).map_err(|error| ControlError(error.to_string()))?
     }
 
-    /// Opens storage by the keys of a leg, on this thread: that may take a while, and volumes go on meanwhile. Space that is borrowed is found later; the engine
-    /// knows which lenders the volume has already.
+    /// Begins to put a service, by the keys of a leg without the one that it comes above, over a place of a volume. This volume waits until nothing is under way
+    /// there; [`VolumeEngine::reshaped`] has the result.
+    ///
+    /// Errors: no such volume or place; a service that changes where blocks lie, or how many there are; legs that cannot be opened; the engine has ended.
+    pub fn insert(&self, volume: &str, place: Place, keys: &str) -> Result<(), ControlError> {
+        let (mut described, at) = Leg::parse_above(keys).map_err(|error| ControlError(error.to_string()))?;
+        let name = volume.to_owned();
+        self.act(move |engine| engine.place_info(&name, place).map(drop))?;
+        let legs = described.legs.take().into_iter().flatten();
+        let legs = legs.map(|leg| self.open_leg(volume, leg)).collect::<Result<Vec<_>, _>>()?;
+        let name = volume.to_owned();
+        self.act(move |engine| engine.insert(&name, place, (&described, at), legs))
+    }
+
+    /// Opens storage by the keys of a leg.
     fn open(&self, volume: &str, keys: &str) -> Result<LegState, ControlError> {
-        let described = Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?;
+        self.open_leg(volume, Leg::parse(keys).map_err(|error| ControlError(error.to_string()))?)
+    }
+
+    /// Opens storage on this thread: that may take a while, and volumes go on meanwhile. Space that is borrowed is found later; the engine knows which lenders the
+    /// volume has already.
+    fn open_leg(&self, volume: &str, described: Leg) -> Result<LegState, ControlError> {
         if described.service.is_some() {
             return Err(ControlError("a leg is storage, not a service".to_owned()));
         }
@@ -238,14 +256,6 @@ impl VolumeEngine {
         Ok(())
     }
 
-    /// Opens storage that will have this number among the legs of a volume.
-    fn storage(&mut self, stack: usize, leg: usize, described: &Leg) -> Result<LegState, ControlError> {
-        let volume = &self.stacks[stack].name;
-        let beside = &self.stacks[stack].legs;
-        let storage = self.opening.leg(volume, described, beside).map_err(|error| ControlError(told(&error)))?;
-        self.come(stack, leg, storage)
-    }
-
     /// Storage that will have this number among the legs of a volume, if it can be used.
     fn come(&mut self, stack: usize, leg: usize, mut storage: LegState) -> Result<LegState, ControlError> {
         if let Some(why) = storage.gone {
@@ -255,29 +265,36 @@ impl VolumeEngine {
         Ok(storage)
     }
 
-    /// Begins to put a service, by the keys of a leg without the one that it comes above, over a place of a volume. Volumes wait while its other legs are
-    /// opened, and this one until nothing is under way; [`VolumeEngine::reshaped`] has the result.
-    ///
-    /// Errors: no such volume or place; a service that changes where blocks lie, or how many there are; legs that cannot be opened.
-    pub fn insert(&mut self, volume: &str, place: Place, keys: &str) -> Result<(), ControlError> {
+    /// The properties of a place of a volume.
+    fn place_info(&self, volume: &str, place: Place) -> Result<VolumeInfo, ControlError> {
+        let stack = &self.stacks[self.volume(volume)?];
+        let there = stack.service.place_info(place.below(), &stack.infos());
+        there.ok_or_else(|| ControlError(format!("{volume} has no such place; see its status")))
+    }
+
+    /// Begins to put a service with open legs over a place of a volume; the leg there comes in at `at` among them.
+    fn insert(
+        &mut self,
+        volume: &str,
+        place: Place,
+        (described, at): (&Leg, usize),
+        storage: Vec<LegState>,
+    ) -> Result<(), ControlError> {
         let (number, now) = (self.volume(volume)?, self.now());
-        let (described, at) = Leg::parse_above(keys).map_err(|error| ControlError(error.to_string()))?;
+        let there = self.place_info(volume, place)?;
         let place = place.below();
-        let Some(there) = self.stacks[number].service.place_info(place, &self.stacks[number].infos()) else {
-            return Err(ControlError(format!("{volume} has no such place; see its status")));
-        };
         let (mut legs, mut infos) = (Vec::new(), Vec::new());
-        for leg in described.legs.iter().flatten() {
-            let storage = self.storage(number, self.stacks[number].legs.len() + legs.len(), leg)?;
-            infos.push(storage.info());
-            legs.push(storage);
+        for leg in storage {
+            let leg = self.come(number, self.stacks[number].legs.len() + legs.len(), leg)?;
+            infos.push(leg.info());
+            legs.push(leg);
         }
         if self.stacks[number].legs.len() + legs.len() > LEGS_MAX {
             return Err(ControlError(format!("more than {LEGS_MAX} pieces of storage")));
         }
         infos.insert(at, there);
         // A record would take blocks that the volume has already.
-        let settings = Settings { record: Some(described.record.unwrap_or(false)), ..Settings::of(&described) };
+        let settings = Settings { record: Some(described.record.unwrap_or(false)), ..Settings::of(described) };
         let name = described.service.unwrap_or_default();
         let maker = Maker { volume, number: 0, is_new: false, blank: 0 };
         let service = maker.make(name, settings, &infos).map_err(|error| ControlError(told(&error)))?;
