@@ -1,7 +1,7 @@
 # Thin over cargo and xtask: what a person types. `make` alone lists the targets.
 
 CARGO ?= cargo
-# The build of the program: release, quick or dev. `make test` takes the one that the tests have made, which takes half as long again.
+# The build of the program: release, quick or dev. `make test` takes the one that the tests have made, which is nearly as fast where it matters.
 PROFILE ?= release
 export PROFILE
 # The program to drive; without it, that of PROFILE, which is built first.
