@@ -164,7 +164,7 @@ fn entry(line: &str, number: u32, drives: Option<Vec<(String, Place)>>) -> Resul
         let given = secrets.get(index);
         given.map(|(text, place)| text.parse().map_err(|error| (*place, anyhow::Error::new(error)))).transpose()
     };
-    let host = Host { nqn: nqn.to_owned(), secret: secret(0)?, controller_secret: secret(1)? };
+    let host = Host { secret: secret(0)?, controller_secret: secret(1)?, ..Host::new(nqn) };
     Ok(Entry { host, place, drives })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::acceptor::{Acceptor, Listen};
 use crate::front::Context;
-use flashyard_nvmf::target::{ConfigError, Port};
+use flashyard_nvmf::target::{ConfigError, Port, Security};
 use mio::net::{TcpListener, TcpStream};
 use std::io;
 use std::net::SocketAddr;
@@ -69,7 +69,12 @@ impl Ports {
 
     /// The ports that discovery reports.
     pub(super) fn as_seen_by_hosts(&self) -> Vec<Port> {
-        let port = |(id, address): (u16, SocketAddr)| Port { id, address: address.ip(), service: address.port() };
+        let port = |(id, address): (u16, SocketAddr)| Port {
+            id,
+            address: address.ip(),
+            service: address.port(),
+            security: Security::None,
+        };
         (1..).zip(self.addresses()).map(port).collect()
     }
 
