@@ -37,6 +37,11 @@ expected=$(grep ' predicted ' "$golden" | grep -v ', reading of ' |
     awk '{ all++ } / agrees/ { agree++ } END { print agree " of " all " predicted numbers agree" }')
 grep -q "^$expected" "$root/reproduced" || { echo "not as in $golden: $expected" >&2; tail -1 "$root/reproduced" >&2; exit 1; }
 alone /flashyard serve live --load 8 --pace off --nbd unix:/nbd --seconds 2 >/dev/null
+# A port of TLS opens: its library is within the program.
+alone /flashyard tls-key | sed 's/^/nqn.2026-01.example:host /' >"$root/hosts"
+chmod 600 "$root/hosts"
+alone /flashyard serve live --pace off --listen-tls 127.0.0.1:0 --hosts /hosts --seconds 1 >"$root/served"
+grep -q "over TLS 1.3" "$root/served"
 test -s "$root/man/flashyard.1"
 for shell in bash zsh fish; do grep -q flashyard "$root/completions/flashyard.$shell"; done
 echo "the package runs where nothing else is"

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     },
     /// Load a drive over NVMe/TCP, and measure it as a host that never sleeps
     Load(LoadOptions),
+    /// Make a key of TLS, which a host and the target share: print it as nvme gen-tls-key does
+    TlsKey(TlsKeyOptions),
     /// Look at trace files
     Trace {
         #[command(subcommand)]
@@ -396,6 +398,7 @@ pub(crate) struct FaultsOptions {
 }
 
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("nvme").args(["listen", "listen_tls"]).multiple(true)))]
 pub(crate) struct ServeOptions {
     /// Scenario file (TOML), or live; its first design is served. Or a file that describes volumes
     pub(crate) scenario: PathBuf,
@@ -408,9 +411,12 @@ pub(crate) struct ServeOptions {
     /// Serve NVMe over TCP at this address, for example 127.0.0.1:4420; several make several ports to the same drives
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]], for all drives or for those of a line
+    /// Serve NVMe over TCP within TLS 1.3 at this address, to the hosts of --hosts that have a key; several make several ports
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, requires = "hosts")]
+    pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Hosts that may connect: lines of NQN [SECRET [CONTROLLER-SECRET]] [TLS-KEY], for all drives or for those of a line
     /// [drive-0 drive-3] above, in a file that others cannot read; everybody without it
-    #[arg(long, value_name = "FILE", requires = "listen")]
+    #[arg(long, value_name = "FILE", requires = "nvme")]
     pub(crate) hosts: Option<PathBuf>,
     /// Let clients in from other machines, or over NBD beside --hosts, without any proof of who they are
     #[arg(long)]
@@ -510,9 +516,28 @@ pub(crate) struct LoadOptions {
     /// File with what this host proves to know, as nvme gen-dhchap-key prints it; - is the standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
+    /// File with the key of TLS of this host, as flashyard tls-key prints it; - is the standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key_file: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TlsKeyOptions {
+    /// The hash function of its cipher suite: sha-256 for a key of 32 bytes, sha-384 for 48
+    #[arg(long, value_enum, default_value_t = TlsHash::Sha256)]
+    pub(crate) hash: TlsHash,
+}
+
+/// Hash functions of the cipher suites of NVMe/TCP.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TlsHash {
+    #[value(name = "sha-256")]
+    Sha256,
+    #[value(name = "sha-384")]
+    Sha384,
 }
 
 /// A seed.

@@ -68,12 +68,32 @@ impl Traits {
     pub(crate) const PLAIN: Self = Self { endurance_erases: u32::MAX, zones: BTreeMap::new() };
 }
 
+/// Where NVMe over TCP listens.
+#[derive(Clone, Copy)]
+pub(crate) struct Addresses<'a> {
+    /// In clear text.
+    plain: &'a [SocketAddr],
+    /// Within TLS.
+    tls: &'a [SocketAddr],
+}
+
+impl<'a> Addresses<'a> {
+    pub(crate) fn of(options: &'a ServeOptions) -> Self {
+        Self { plain: &options.listen, tls: &options.listen_tls }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(self) -> bool {
+        self.plain.is_empty() && self.tls.is_empty()
+    }
+}
+
 /// NVMe over TCP at `addresses`, a subsystem for each exported drive.
 ///
 /// Errors: an address that cannot be listened on; a list of hosts that names a drive that is not there.
 pub(crate) fn add_nvme(
     fronts: &mut FrontEnds,
-    addresses: &[SocketAddr],
+    addresses: Addresses<'_>,
     hosts: &HostList,
     names: &Names<'_>,
     traits: &Traits,
@@ -84,8 +104,9 @@ pub(crate) fn add_nvme(
         return Ok(());
     }
     let front = nvme(fronts, addresses, hosts, names, traits)?;
-    for address in front.addresses() {
-        output::line(&format!("NVMe/TCP on {address}: {}{}", names.nqn, names.range(&ids)));
+    let protections = [""].iter().cycle().take(addresses.plain.len()).chain([" over TLS 1.3"].iter().cycle());
+    for (address, protection) in front.addresses().zip(protections) {
+        output::line(&format!("NVMe/TCP{protection} on {address}: {}{}", names.nqn, names.range(&ids)));
     }
     fronts.add(Box::new(front));
     Ok(())
@@ -101,7 +122,7 @@ pub(crate) fn add_piece(
     hosts: &HostList,
 ) -> Result<SocketAddr> {
     let names = Names { nqn, volumes: &[String::new()] };
-    let front = nvme(fronts, &[address], hosts, &names, &Traits::PLAIN)?;
+    let front = nvme(fronts, Addresses { plain: &[address], tls: &[] }, hosts, &names, &Traits::PLAIN)?;
     let found = front.addresses().next().context("it has no port")?;
     fronts.add(Box::new(front));
     Ok(found)
@@ -109,7 +130,7 @@ pub(crate) fn add_piece(
 
 fn nvme(
     fronts: &FrontEnds,
-    addresses: &[SocketAddr],
+    addresses: Addresses<'_>,
     hosts: &HostList,
     names: &Names<'_>,
     traits: &Traits,
@@ -143,7 +164,9 @@ fn nvme(
         .and_then(|mut source| source.read_exact(&mut config.entropy))
         .context("/dev/urandom: no random numbers")?;
     let ids: Vec<VolumeId> = volumes.iter().map(|volume| volume.id).collect();
-    NvmeTcp::new(addresses, config, ids, traits.endurance_erases).context("--listen")
+    let Addresses { plain, tls } = addresses;
+    let flag = if plain.is_empty() { "--listen-tls" } else { "--listen" };
+    NvmeTcp::with_tls(plain, tls, config, ids, traits.endurance_erases).context(flag)
 }
 
 /// Begins the trace of `--record`, if that is asked for.
@@ -209,6 +232,13 @@ fn identity(nqn: &str, volume: VolumeId) -> [u8; 16] {
 /// without a proof, unless that was asked for.
 pub(crate) fn hosts(options: &ServeOptions) -> Result<HostList> {
     let hosts = options.hosts.as_deref().map_or(Ok(HostList::Any), HostList::read)?;
+    if let (Some(address), false) = (options.listen_tls.first(), hosts.has_tls_keys()) {
+        let file = options.hosts.as_deref().unwrap_or(Path::new("FILE")).display();
+        bail!(
+            "--listen-tls {address}: no host of --hosts {file} has a key of TLS; add one to its line, such as flashyard tls-key \
+             prints"
+        );
+    }
     let found = openings(options, &hosts);
     if let (Some(opening), false) = (found.first(), options.insecure) {
         bail!("{opening}; or say --insecure");
@@ -307,6 +337,22 @@ mod tests {
         assert_eq!(refusal(&["--nbd", "unix:somewhere"]), None);
         let second = refusal(&["--listen", "127.0.0.1:4420", "--listen", "192.0.2.1:4420"]);
         assert!(second.is_some_and(|refused| refused.starts_with("--listen 192.0.2.1:4420")));
+    }
+
+    #[test]
+    fn ports_of_tls_need_keys_and_no_secrets() {
+        const KEY: &str = "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:";
+        let with_key = file(&format!("nqn.2026-01.test:a {KEY}\nnqn.2026-01.test:b\n"), 0o600);
+        let path = with_key.path().to_str().expect("a name in Unicode");
+        let tls = ["--listen-tls", "192.0.2.1:4420", "--hosts", path];
+        assert_eq!(refusal(&tls), None);
+        let beside = refusal(&[&tls[..], &["--listen", "192.0.2.1:4421"]].concat()).expect("names prove nothing there");
+        assert!(beside.starts_with("--listen 192.0.2.1:4421: ") && beside.contains("has no secret"), "{beside}");
+        let without = file("nqn.2026-01.test:a\n", 0o600);
+        let path = without.path().to_str().expect("a name in Unicode");
+        let refused = hosts(&options(&["--listen-tls", "127.0.0.1:4420", "--hosts", path, "--insecure"]));
+        let refused = refused.expect_err("no host can come").to_string();
+        assert!(refused.starts_with("--listen-tls 127.0.0.1:4420: no host of --hosts"), "{refused}");
     }
 
     #[test]

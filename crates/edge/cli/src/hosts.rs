@@ -3,8 +3,11 @@
 use crate::secrets;
 use anyhow::{Context, Result, bail};
 use flashyard_nvmf::target::{Host, Hosts};
+use flashyard_nvmf::tls;
+use std::error::Error;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Stands for all drives in the head of a section.
 const ALL: &str = "*";
@@ -55,7 +58,7 @@ impl Entry {
 }
 
 impl HostList {
-    /// Reads a file: lines of `NQN [SECRET [CONTROLLER-SECRET]]`, for all drives, or for those that the line `[DRIVE…]` above
+    /// Reads a file: lines of `NQN [SECRET [CONTROLLER-SECRET]] [TLS-KEY]`, for all drives, or for those that the line `[DRIVE…]` above
     /// them names; `#` begins a comment.
     ///
     /// Errors: a file that cannot be read, or holds secrets and can be read by others; a line that is wrong, with its place.
@@ -81,7 +84,10 @@ impl HostList {
             }
             entries.push(entry);
         }
-        if entries.iter().any(|entry| entry.host.secret.is_some() || entry.host.controller_secret.is_some()) {
+        let has_secret = |Host { secret, controller_secret, tls_key, .. }: &Host| {
+            secret.is_some() || controller_secret.is_some() || tls_key.is_some()
+        };
+        if entries.iter().any(|entry| has_secret(&entry.host)) {
             secrets::check_private("--hosts", path)?;
         }
         Ok(Self::Listed { path: path.to_owned(), entries })
@@ -116,7 +122,15 @@ impl HostList {
         }
     }
 
-    /// A host that proves nothing.
+    /// Whether any host has a key of TLS.
+    pub(crate) fn has_tls_keys(&self) -> bool {
+        match self {
+            Self::Any => false,
+            Self::Listed { entries, .. } => entries.iter().any(|entry| entry.host.tls_key.is_some()),
+        }
+    }
+
+    /// A host that proves nothing at a port of clear text.
     pub(crate) fn without_secret(&self) -> Option<&Host> {
         match self {
             Self::Any => None,
@@ -151,21 +165,32 @@ fn section(line: &str, number: u32) -> Result<Option<Vec<(String, Place)>>> {
 
 /// A line about a host.
 fn entry(line: &str, number: u32, drives: Option<Vec<(String, Place)>>) -> Result<Entry, (Place, anyhow::Error)> {
-    let words: Vec<(&str, Place)> = words(line, number).collect();
+    let (keys, words): (Vec<_>, Vec<_>) = words(line, number).partition(|(word, _)| word.starts_with(tls::PREFIX));
+    if let Some((_, place)) = keys.get(1) {
+        return Err((*place, anyhow::anyhow!("a host has one key of TLS; leave one out")));
+    }
     let (nqn, place, secrets) = match &words[..] {
         [(nqn, place), secrets @ ..] if secrets.len() <= 2 => (*nqn, *place, secrets),
         words => {
             let place = words.get(3).map_or(Place { line: number, column: 1 }, |(_, place)| *place);
-            let problem = "give the name of a host, its secret and the controller's, the last two only if wanted";
+            let problem = "give the name of a host, its secret and the controller's, and its key of TLS, all but the name only if wanted";
             return Err((place, anyhow::anyhow!(problem)));
         }
     };
-    let secret = |index: usize| {
-        let given = secrets.get(index);
-        given.map(|(text, place)| text.parse().map_err(|error| (*place, anyhow::Error::new(error)))).transpose()
+    let host = Host {
+        secret: parsed(secrets.first())?,
+        controller_secret: parsed(secrets.get(1))?,
+        tls_key: parsed(keys.first())?,
+        ..Host::new(nqn)
     };
-    let host = Host { nqn: nqn.to_owned(), secret: secret(0)?, controller_secret: secret(1)? };
     Ok(Entry { host, place, drives })
+}
+
+/// A word that is a secret.
+fn parsed<S: FromStr<Err: Error + Send + Sync + 'static>>(
+    given: Option<&(&str, Place)>,
+) -> Result<Option<S>, (Place, anyhow::Error)> {
+    given.map(|(text, place)| text.parse().map_err(|error| (*place, anyhow::Error::new(error)))).transpose()
 }
 
 #[cfg(test)]
@@ -174,6 +199,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     const SECRET: &str = "DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:";
+    const KEY: &str = "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:";
 
     fn read(text: &str, mode: u32) -> Result<HostList, String> {
         let file = tempfile::NamedTempFile::new().expect("there is room");
@@ -209,6 +235,28 @@ mod tests {
         assert!(read("nqn.a\n", 0o644).is_ok());
         assert!(refused(&text, 0o644).contains("its mode 644 lets other users at them; chmod 600 "));
         assert!(format!("{:#}", HostList::read(Path::new("/nowhere")).expect_err("not there")).contains("/nowhere"));
+    }
+
+    #[test]
+    fn a_key_of_tls_stands_anywhere_behind_a_name() {
+        let text = format!("nqn.a {KEY}\nnqn.b {SECRET} {KEY}\nnqn.c {KEY} {SECRET} {SECRET}\nnqn.d\n");
+        let list = read(&text, 0o600).expect("it is right");
+        assert!(list.has_tls_keys());
+        let Hosts::Listed(hosts) = list.of("drive-0") else { panic!("a list") };
+        let seen: Vec<_> = hosts
+            .iter()
+            .map(|host| (host.secret.is_some(), host.controller_secret.is_some(), host.tls_key.is_some()))
+            .collect();
+        assert_eq!(seen, [(false, false, true), (true, false, true), (true, true, true), (false, false, false)]);
+        let refused = |text: &str, mode| read(text, mode).expect_err("it is wrong");
+        let wrong = refused(&format!("nqn.a\nnqn.b {}\n", KEY.replace("VRL", "VRM")), 0o600);
+        assert!(wrong.starts_with("FILE:2:7: the checksum of the key is wrong") && !wrong.contains("VRM"), "{wrong}");
+        let second = format!("FILE:1:{}: a host has one key", 1 + "nqn.a ".len() + KEY.len() + 1);
+        assert!(refused(&format!("nqn.a {KEY} {KEY}\n"), 0o600).starts_with(&second));
+        assert!(
+            refused(&format!("nqn.a {KEY}\n"), 0o640).contains("its mode 640 lets other users at them; chmod 600 ")
+        );
+        assert!(!read(&format!("nqn.a {SECRET}\n"), 0o600).expect("it is right").has_tls_keys());
     }
 
     #[test]

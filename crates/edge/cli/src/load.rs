@@ -5,9 +5,10 @@ use crate::{Outcome, output, secrets};
 use anyhow::{Context, Result, ensure};
 use flashyard_live::{Host, HostLoad, Pattern, run_host_load};
 use flashyard_nvmf::initiator::InitiatorConfig;
-use flashyard_nvmf::secret::Secret;
 use serde_json::json;
+use std::error::Error;
 use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// How long an answer may take.
@@ -20,7 +21,8 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
     ensure!(options.reads <= 100, "--reads {}: give 0 to 100 percent", options.reads);
     let config = InitiatorConfig {
         io_queues: *queues,
-        secret: options.secret_file.as_deref().map(secret).transpose()?,
+        secret: options.secret_file.as_deref().map(|path| secret("--secret-file", path)).transpose()?,
+        tls_key: options.tls_key_file.as_deref().map(|path| secret("--tls-key-file", path)).transpose()?,
         // A queue of n entries holds n - 1 commands.
         queue_entries: (depth.div_ceil(*queues) + 1).max(32),
         ..InitiatorConfig::new(&options.host_nqn, nqn)
@@ -60,7 +62,7 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Outcome> {
     Ok(if seen.failed == 0 { Outcome::Done } else { Outcome::Violated })
 }
 
-fn secret(path: &Path) -> Result<Secret> {
-    let text = secrets::read_private("--secret-file", path)?;
-    text.trim().parse().with_context(|| format!("--secret-file {}", path.display()))
+fn secret<S: FromStr<Err: Error + Send + Sync + 'static>>(flag: &str, path: &Path) -> Result<S> {
+    let text = secrets::read_private(flag, path)?;
+    text.trim().parse().with_context(|| format!("{flag} {}", path.display()))
 }

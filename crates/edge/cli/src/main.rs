@@ -27,6 +27,7 @@ mod serve;
 mod shells;
 mod status;
 mod systems;
+mod tls_key;
 mod trace;
 mod volume_control;
 mod volume_page;
@@ -86,6 +87,7 @@ fn execute(arguments: Arguments) -> Result<Outcome> {
         Command::Replay(options) => serve::replay_journal(&options),
         Command::Ctl(options) => control::ctl(&options),
         Command::Load(options) => load::load(&options),
+        Command::TlsKey(options) => tls_key::make(&options),
         Command::Billboard(options) => billboard::serve(&options),
         Command::Queues { command } => queues::run(&command),
         Command::Trace { command: TraceCommand::Info { file, format, json } } => {

@@ -2,7 +2,7 @@
 
 use crate::arguments::{ReplayOptions, ServeOptions};
 use crate::control::ControlSocket;
-use crate::fronts::{Names, Traits};
+use crate::fronts::{Addresses, Names, Traits};
 use crate::hosts::HostList;
 use crate::watch::{Subject, Watch};
 use crate::worlds::{serving, set_up_world, tempo_of};
@@ -113,7 +113,7 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     parallel::catch_interrupt()?;
     announce(&mut engine, &scenario.name, tempo, data.as_deref(), recovered);
     let names = Names { nqn: &scenario.serve.nqn, volumes: &[] };
-    fronts::add_nvme(engine.fronts_mut(), &options.listen, hosts, &names, &traits)?;
+    fronts::add_nvme(engine.fronts_mut(), Addresses::of(options), hosts, &names, &traits)?;
     options.nbd.as_ref().map(|address| fronts::add_nbd(engine.fronts_mut(), address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(engine.fronts_mut(), path)).transpose()?;
     fronts::record(options, engine.fronts_mut())?;
@@ -188,7 +188,7 @@ fn traits_of(options: &ServeOptions, resolved: &Resolved, volumes: &[VolumeInfo]
         if options.load.is_some() {
             bail!("--load: {because}, and the load writes anywhere; leave one of them out");
         }
-        if options.listen.is_empty() {
+        if Addresses::of(options).is_empty() {
             bail!("{because}, and only NVMe/TCP shows zones; give --listen, or leave serve.zones out");
         }
         let is_small =

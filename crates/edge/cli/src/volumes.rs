@@ -1,7 +1,7 @@
 //! `flashyard serve` with a file that describes volumes.
 
 use crate::arguments::ServeOptions;
-use crate::fronts::Names;
+use crate::fronts::{Addresses, Names};
 use crate::hosts::HostList;
 use crate::volume_page::VolumePage;
 use crate::{Outcome, drive, fronts, output, parallel, secrets, volume_control};
@@ -33,7 +33,7 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: HostList) -> Resu
     if names.volumes.is_empty() {
         hosts.check(&[])?;
     } else {
-        fronts::add_nvme(fronts, &options.listen, &hosts, &names, &fronts::Traits::PLAIN)?;
+        fronts::add_nvme(fronts, Addresses::of(options), &hosts, &names, &fronts::Traits::PLAIN)?;
     }
     options.nbd.as_ref().map(|address| fronts::add_nbd(fronts, address, &names)).transpose()?;
     options.vhost_user_blk.as_ref().map(|path| fronts::add_vhost_user(fronts, path)).transpose()?;

@@ -15,13 +15,14 @@ use std::process::Command;
 pub const REQUIRE: &str = "FLASHYARD_REQUIRE";
 
 /// Needs of tests. A word of [`REQUIRE`] is one of these, or `all`.
-pub const NEEDS: [&str; 15] = [
+pub const NEEDS: [&str; 16] = [
     "cp",
     "diff",
     "fio",
     "fuse",
     "git",
     "nbdcopy",
+    "openssl",
     "parquet-reader",
     "promtool",
     "pynvme",

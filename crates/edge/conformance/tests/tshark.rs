@@ -12,7 +12,7 @@ use flashyard_nvme::tcp::{
 };
 use flashyard_nvmf::Output;
 use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
-use flashyard_nvmf::target::{self, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
+use flashyard_nvmf::target::{self, Limits, Namespace, Port, Security, Session, Subsystem, Target, TargetConfig};
 use flashyard_units::SimTime;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -106,7 +106,12 @@ impl Link {
 /// A session with every kind of PDU but terminations: the capture and its counts.
 fn session(digests: Digests, has_flow_control: bool) -> (Capture, Counts) {
     let config = TargetConfig {
-        ports: vec![Port { id: 1, address: Ipv4Addr::new(192, 0, 2, 1).into(), service: 4420 }],
+        ports: vec![Port {
+            id: 1,
+            address: Ipv4Addr::new(192, 0, 2, 1).into(),
+            service: 4420,
+            security: Security::None,
+        }],
         subsystems: vec![Subsystem::new(NQN, "0001", vec![Namespace::new(1, 4096, 12)])],
         // Small capsules and transfers, so that R2Ts are needed and several.
         limits: Limits {

@@ -86,6 +86,11 @@ impl<S: Read + Write> Connection<S> {
         std::mem::take(&mut self.is_full)
     }
 
+    /// Nothing is to be read or written any more.
+    pub(crate) fn end(&mut self) {
+        self.has_ended = true;
+    }
+
     /// The poll says that the client has closed its side, or that the connection has failed.
     pub(crate) fn peer_ends(&mut self) {
         self.peer_ends = true;
@@ -133,7 +138,8 @@ impl<S: Read + Write> Connection<S> {
         Reading::More
     }
 
-    /// Sends what waits, as far as the socket takes it; returns whether everything is sent.
+    /// Sends what waits, as far as the socket takes it; returns whether everything is sent. A socket that keeps something back is
+    /// flushed.
     pub(crate) fn send(&mut self, unsent: &mut impl Unsent) -> bool {
         while unsent.bytes() > 0 && !self.is_full && !self.has_ended {
             let mut slices = [IoSlice::new(&[]); SLICES_MAX];
@@ -147,7 +153,14 @@ impl<S: Read + Write> Connection<S> {
                 Err(error) => self.failed(&error),
             }
         }
-        unsent.bytes() == 0
+        if !self.is_full && !self.has_ended {
+            match self.socket.flush() {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
+                Err(error) => self.failed(&error),
+            }
+        }
+        unsent.bytes() == 0 && !self.is_full
     }
 
     fn failed(&mut self, error: &io::Error) {

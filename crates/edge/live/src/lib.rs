@@ -37,6 +37,8 @@ mod remote;
 mod report;
 mod reserved;
 mod socket;
+mod stream;
+mod tls;
 mod under_way;
 
 pub use assemble::{SetUp, SetUpError, set_up};
@@ -62,3 +64,4 @@ pub use nvme_tcp::{ListenError, NvmeTcp};
 pub use remote::{Ended, Handle, Remote};
 pub use report::Report;
 pub use socket::SocketPath;
+pub use tls::TlsError;

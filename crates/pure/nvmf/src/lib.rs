@@ -56,9 +56,15 @@
 //! [`target::Session::complete`] → a completion in [`Output`], the buffer back in the pool. Nothing is allocated once
 //! the pool and the slab of commands have grown to the depth of the queue.
 //!
+//! # TLS
+//!
+//! A connection over TLS has the same bytes inside. The machines know the keys ([`tls`]), announce ports that speak TLS only
+//! ([`target::Security`]), and hold a host to the name that its key is for ([`target::secure`]). The records of TLS
+//! are the business of whoever owns the sockets.
+//!
 //! # What there is not
 //!
-//! TLS, the Diffie-Hellman groups of authentication, metadata and protection information, fused commands,
+//! Keys of TLS that authentication makes (secure channel concatenation), the Diffie-Hellman groups of authentication, metadata and protection information, fused commands,
 //! Write Uncorrectable, Copy between namespaces, vendor commands but Remap, thin provisioning, persistent events; of zones
 //! descriptor extensions, random write areas and the log page of changed ones. ANA states are those that the owner sets.
 //!
@@ -67,9 +73,11 @@
 
 pub mod dhchap;
 pub mod initiator;
+mod interchange;
 mod output;
 pub mod secret;
 pub mod target;
+pub mod tls;
 mod volume;
 
 pub use output::Output;

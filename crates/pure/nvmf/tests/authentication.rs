@@ -16,7 +16,7 @@ fn secret(byte: u8, transform: Option<Hash>) -> Secret {
 
 fn listed(secret: Option<Secret>, controller_secret: Option<Secret>) -> TargetConfig {
     let mut config = target_config(Limits::default());
-    config.subsystems[0].hosts = Hosts::Listed(vec![Host { nqn: HOST.into(), secret, controller_secret }]);
+    config.subsystems[0].hosts = Hosts::Listed(vec![Host { secret, controller_secret, ..Host::new(HOST) }]);
     config
 }
 

@@ -28,9 +28,9 @@ const TRANSACTION: u16 = 77;
 fn guarded() -> Target {
     let mut config = target_config(Limits::default());
     config.subsystems[0].hosts = Hosts::Listed(vec![Host {
-        nqn: HOST.into(),
         secret: Some(Secret::new(&KEY, None).expect("32 bytes are a secret")),
         controller_secret: Some(Secret::new(&CONTROLLER_KEY, None).expect("32 bytes are a secret")),
+        ..Host::new(HOST)
     }]);
     Target::new(config).expect("the configuration is right")
 }

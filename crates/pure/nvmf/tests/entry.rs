@@ -7,7 +7,7 @@ use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::log::{DiscoveryEntry, page};
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
-use flashyard_nvmf::target::{CloseReason, Host, Hosts, Limits, Target, TargetConfig};
+use flashyard_nvmf::target::{CloseReason, Host, Hosts, Limits, Security, Target, TargetConfig};
 use flashyard_units::{SimSpan, SimTime};
 use raw::{ConnectTo, Raw};
 use std::net::IpAddr;
@@ -48,7 +48,7 @@ fn has_ended(target: &mut Target, raw: &mut Raw) -> bool {
 #[test]
 fn any_number_of_controllers_of_discovery_keeps_nobody_out() {
     let mut config = target_config(limits());
-    config.subsystems[0].hosts = Hosts::Listed(vec![Host { nqn: HOST.into(), secret: None, controller_secret: None }]);
+    config.subsystems[0].hosts = Hosts::Listed(vec![Host::new(HOST)]);
     let mut world = World::with(config, |_| ());
     let strangers: Vec<Raw> = (0..300).map(|_| connect(&mut world.target, 0, 9, &discovery())).collect();
     world.connect();
@@ -124,7 +124,7 @@ fn a_host_without_a_name_is_let_in_where_everybody_is() {
     assert_eq!(io.connect(&mut open, 1, &of_it).status, Status::SUCCESS);
     connect(&mut open, 0, 1, &ConnectTo { host: "", ..discovery() });
     let mut config = target_config(limits());
-    config.subsystems[0].hosts = Hosts::Listed(vec![Host { nqn: HOST.into(), secret: None, controller_secret: None }]);
+    config.subsystems[0].hosts = Hosts::Listed(vec![Host::new(HOST)]);
     let mut listed = target(config);
     let mut raw = Raw::new(&mut listed, SimTime::ZERO);
     let refused = raw.connect(&mut listed, 0, &ConnectTo { host: "", ..ConnectTo::default() });
@@ -163,6 +163,7 @@ fn told(ports: &[&str], local: &str) -> Vec<(String, u8)> {
             id,
             address: address.parse().expect("an address"),
             service: 4420 + id,
+            security: Security::None,
         });
     }
     let mut target = target(config);

@@ -1,12 +1,15 @@
 //! The queues of a host: a socket and a machine each, and the admin commands that set them up.
 
 use crate::clock::WallClock;
+use crate::stream::{Opening, Stream};
+use crate::tls::TlsError;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify};
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvme::{IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
 use flashyard_nvmf::initiator::{
     Completion, Connection, ConnectionError, ControllerInfo, Data, Effects, InitiatorConfig, Token,
 };
+use flashyard_nvmf::tls::SharedKey;
 use flashyard_units::SimTime;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -28,6 +31,9 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
+    /// The connection is not secured by TLS, as it was to be.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The connection was lost.
     #[error("the connection was lost")]
     Lost(#[source] io::Error),
@@ -52,7 +58,7 @@ pub enum HostError {
 
 /// One queue: a socket and its machine.
 pub(crate) struct Queue {
-    socket: mio::net::TcpStream,
+    socket: Stream,
     pub(crate) machine: Connection,
     pub(crate) effects: Effects,
     buffer: Vec<u8>,
@@ -62,6 +68,7 @@ pub(crate) struct Queue {
 impl Queue {
     fn connect(
         address: SocketAddr,
+        keys: &[SharedKey],
         make: impl FnOnce(&mut Effects) -> Connection,
         patience: Duration,
     ) -> Result<Self, HostError> {
@@ -70,6 +77,13 @@ impl Queue {
         socket.set_nodelay(true).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let socket = mio::net::TcpStream::from_std(socket);
+        let mut socket = if keys.is_empty() { Stream::Plain(socket) } else { Stream::connect(socket, keys.to_vec())? };
+        let begun = Instant::now();
+        while socket.open()? == Opening::Waits {
+            if begun.elapsed() > patience {
+                return Err(HostError::Silent(patience));
+            }
+        }
         let mut effects = Effects::default();
         let machine = make(&mut effects);
         let mut queue = Self { socket, machine, effects, buffer: vec![0; READ_BYTES], clock: WallClock::begin() };
@@ -79,7 +93,7 @@ impl Queue {
 
     /// Registers its socket for whatever happens to it.
     pub(crate) fn register(&mut self, registry: &mio::Registry, token: mio::Token) -> io::Result<()> {
-        registry.register(&mut self.socket, token, mio::Interest::READABLE | mio::Interest::WRITABLE)
+        registry.register(self.socket.socket(), token, mio::Interest::READABLE | mio::Interest::WRITABLE)
     }
 
     fn is_ready(&mut self) -> bool {
@@ -140,7 +154,10 @@ impl Queue {
                 Err(error) => return Err(HostError::Lost(error)),
             }
         }
-        Ok(())
+        match self.socket.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(HostError::Lost(error)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -152,17 +169,25 @@ pub struct Host {
 }
 
 impl Host {
-    /// Connects to the subsystem that `config` names, with all its queues.
+    /// Connects to the subsystem that `config` names, with all its queues; by TLS if it has a key.
     ///
-    /// Errors: no server there, not let in, no answer within `patience`, no queue for I/O.
+    /// Errors: no server there, one without TLS or without that key, not let in, no answer within `patience`, no queue for I/O.
     pub fn connect(address: SocketAddr, config: InitiatorConfig, patience: Duration) -> Result<Self, HostError> {
-        let admin = Queue::connect(address, |effects| Connection::admin(config, SimTime::ZERO, effects), patience)?;
+        let key = config.tls_key.as_ref();
+        let keys = key.map(|key| key.keys_for(&config.host_nqn, &config.subsystem_nqn)).unwrap_or_default();
+        let admin =
+            Queue::connect(address, &keys, |effects| Connection::admin(config, SimTime::ZERO, effects), patience)?;
         let granted = admin.machine.controller().io_queues;
         if granted == 0 {
             return Err(HostError::Nothing("no queue for I/O"));
         }
         let io = |number| {
-            Queue::connect(address, |effects| Connection::io(&admin.machine, number, SimTime::ZERO, effects), patience)
+            Queue::connect(
+                address,
+                &keys,
+                |effects| Connection::io(&admin.machine, number, SimTime::ZERO, effects),
+                patience,
+            )
         };
         let queues = (1..=granted).map(io).collect::<Result<Vec<_>, _>>()?;
         Ok(Self { admin, queues, patience })

@@ -26,13 +26,15 @@ use crate::connection::Reading;
 use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::namespaces::{ManageError, NAMESPACES_MAX, NamespaceInfo};
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
+use crate::stream::Stream;
+use crate::tls::ServerKeys;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
-    ConfigError, Demand, Management, Namespace, SessionId, Subsystem, Tag, Target, TargetConfig, Wish, WriteHints,
-    is_current, restore_zones, set_management, set_namespaces_by, set_used_blocks, strangers_to,
+    ConfigError, Demand, Management, Namespace, Security, SessionId, Subsystem, Tag, Target, TargetConfig, Wish,
+    WriteHints, is_current, restore_zones, set_management, set_namespaces_by, set_used_blocks, strangers_to,
 };
 use flashyard_served::{Control, Refused};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
@@ -57,6 +59,8 @@ const HEALTH_PERIOD: Duration = Duration::from_millis(500);
 pub struct NvmeTcp {
     target: Target,
     ports: Ports,
+    /// By which hosts come to ports of TLS, if there are any.
+    keys: Option<ServerKeys>,
     /// Volume of each subsystem, which is its first namespace if it has that.
     volumes: Vec<VolumeId>,
     /// The first namespace of each as it was given: the others take after it.
@@ -103,17 +107,32 @@ impl NvmeTcp {
     /// Errors: an address that cannot be listened on; a configuration that contradicts itself.
     pub fn new(
         addresses: &[SocketAddr],
+        config: TargetConfig,
+        volumes: Vec<VolumeId>,
+        endurance_erases: u32,
+    ) -> Result<Self, ListenError> {
+        Self::with_tls(addresses, &[], config, volumes, endurance_erases)
+    }
+
+    /// Listens on the addresses of `tls` as well: ports that speak TLS 1.3 only, by the keys of the hosts of `config`.
+    ///
+    /// Errors: as [`NvmeTcp::new`]; ports of TLS in a program without it.
+    pub fn with_tls(
+        addresses: &[SocketAddr],
+        tls: &[SocketAddr],
         mut config: TargetConfig,
         volumes: Vec<VolumeId>,
         endurance_erases: u32,
     ) -> Result<Self, ListenError> {
-        let ports = Ports::open(addresses)?;
+        let keys = if tls.is_empty() { None } else { Some(ServerKeys::new(config.tls_keys())?) };
+        let ports = Ports::open(addresses, tls)?;
         config.ports = ports.as_seen_by_hosts();
         let template = |subsystem: &Subsystem| subsystem.namespaces.first().cloned();
         let templates = config.subsystems.iter().map(|it| template(it).unwrap_or(Namespace::new(1, 1, 12))).collect();
         Ok(Self {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
+            keys,
             volumes,
             templates,
             to_restore: Vec::new(),
@@ -140,7 +159,7 @@ impl NvmeTcp {
         })
     }
 
-    /// Where it listens, with the port that was chosen where none was asked for.
+    /// Where it listens, with the port that was chosen where none was asked for; ports of TLS come last.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.ports.addresses()
     }
@@ -287,7 +306,12 @@ impl NvmeTcp {
             tracing::warn!(%error, "a connection cannot be taken");
             return;
         }
-        let peer = Peer::new(socket, &mut self.target, port);
+        let keys = self.keys.as_ref().filter(|_| self.ports.security(port) == Security::Tls13);
+        let stream = match Stream::accept(socket, keys) {
+            Ok(stream) => stream,
+            Err(error) => return tracing::warn!(%error, "a connection cannot be taken"),
+        };
+        let peer = Peer::new(stream, &mut self.target, port);
         let session = peer.session.id();
         let place = self.peers.insert(peer);
         tracing::debug!(place, port, "connection");
@@ -460,7 +484,7 @@ impl NvmeTcp {
         peer.session.closed(&mut self.target);
         self.by_session.remove(&peer.session.id());
         self.works.abandon(place, context);
-        if let Err(error) = context.registry().deregister(&mut peer.connection.socket) {
+        if let Err(error) = context.registry().deregister(peer.connection.socket.socket()) {
             tracing::debug!(%error, "a socket was not registered");
         }
     }

@@ -2,11 +2,12 @@
 
 use crate::budget::Budget;
 use crate::connection::{Connection, Listener, Reading, Unsent};
+use crate::stream::{Opening, Stream};
+use crate::tls::TlsError;
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvmf::Output;
-use flashyard_nvmf::target::{Command, Effects, Room, Session, Target};
+use flashyard_nvmf::target::{Command, Effects, Room, Session, Target, secure};
 use flashyard_units::SimTime;
-use mio::net::TcpStream;
 use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
@@ -17,7 +18,7 @@ const COMMAND_BYTES: usize = 4096;
 const PLACE_BYTES: usize = 4;
 
 pub(super) struct Peer {
-    pub(super) connection: Connection<TcpStream>,
+    pub(super) connection: Connection<Stream>,
     pub(super) session: Session,
     pub(super) effects: Effects,
     pub(super) port: usize,
@@ -28,13 +29,16 @@ pub(super) struct Peer {
     /// Bytes of its answers, and of its writes that are not at the enclosure, as the budget has them.
     answers: usize,
     arriving: usize,
+    /// Whether its session may be talked to: a handshake of TLS, if there has to be one, is over.
+    is_open: bool,
     /// Whether its session was live when it was last read, and whether its end has begun.
     pub(super) was_live: bool,
     pub(super) is_closing: bool,
 }
 
 impl Peer {
-    pub(super) fn new(socket: TcpStream, target: &mut Target, port: usize) -> Self {
+    pub(super) fn new(mut stream: Stream, target: &mut Target, port: usize) -> Self {
+        let socket = stream.socket();
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "small answers may be delayed");
         }
@@ -45,7 +49,7 @@ impl Peer {
             _ => session,
         };
         Self {
-            connection: Connection::new(socket),
+            connection: Connection::new(stream),
             session,
             effects: Effects::default(),
             port,
@@ -53,13 +57,44 @@ impl Peer {
             under_way: 0,
             answers: 0,
             arriving: 0,
+            is_open: false,
             was_live: false,
             is_closing: false,
         }
     }
 
+    /// Goes on with the handshake of TLS, if there is one. A host that cannot be let in is closed.
+    fn open(&mut self) {
+        match self.connection.socket.open() {
+            Ok(Opening::Waits) => {}
+            Ok(Opening::Done(channel)) => {
+                self.is_open = true;
+                if let Some(channel) = channel {
+                    tracing::debug!(
+                        host = channel.host,
+                        subsystem = channel.subsystem,
+                        "a connection is secured by TLS"
+                    );
+                    secure(&mut self.session, channel);
+                }
+            }
+            Err(TlsError::Gone) => self.connection.end(),
+            Err(refusal) => {
+                let host = self.connection.socket.socket().peer_addr().map_or("?".to_owned(), |host| host.to_string());
+                tracing::warn!(host, "a connection to a port of TLS is refused: {refusal}");
+                self.connection.end();
+            }
+        }
+    }
+
     /// Hands what the socket has to the session, as far as there is room.
     pub(super) fn read(&mut self, target: &mut Target, now: SimTime, buffer: &mut [u8], budget: &Budget) -> Reading {
+        if !self.is_open {
+            self.open();
+            if !self.is_open {
+                return Reading::Empty;
+            }
+        }
         let more = budget.requests.room(self.under_way + self.answers);
         let room = Room {
             unsent: if more == 0 { 0 } else { self.answers.saturating_add(more) },
@@ -70,7 +105,8 @@ impl Peer {
         if session.awaits_room() {
             session.receive_within(target, now, &[], room, effects);
         }
-        connection.read(buffer, &mut AtTarget { session, effects, target, now, room })
+        let is_first = connection.is_new();
+        connection.read(buffer, &mut AtTarget { session, effects, target, now, room, is_first })
     }
 
     /// The next command that there is room for, and what it takes.
@@ -133,7 +169,12 @@ struct AtTarget<'a> {
     target: &'a mut Target,
     now: SimTime,
     room: Room,
+    /// Nothing has come before.
+    is_first: bool,
 }
+
+/// The first byte of a client of TLS (RFC 8446, section 5.1), which begins no PDU.
+const TLS_HANDSHAKE: u8 = 22;
 
 /// Read at once of a client that there is hardly room for.
 const LITTLE_BYTES: usize = 16 * 1024;
@@ -156,6 +197,11 @@ impl Listener for AtTarget<'_> {
     }
 
     fn receive(&mut self, bytes: &[u8]) -> usize {
+        if std::mem::take(&mut self.is_first) && bytes.first() == Some(&TLS_HANDSHAKE) {
+            tracing::warn!(
+                "a client speaks TLS at a port that does not, or speaks it twice; ports of TLS are those of --listen-tls"
+            );
+        }
         let granted = self.session.granted_bytes();
         let taken = self.session.receive_within(self.target, self.now, bytes, self.room, self.effects);
         self.room.transfers = self.room.transfers.saturating_sub(self.session.granted_bytes().saturating_sub(granted));

@@ -2,7 +2,8 @@
 
 use crate::acceptor::{Acceptor, Listen};
 use crate::front::Context;
-use flashyard_nvmf::target::{ConfigError, Port};
+use crate::tls::TlsError;
+use flashyard_nvmf::target::{ConfigError, Port, Security};
 use mio::net::{TcpListener, TcpStream};
 use std::io;
 use std::net::SocketAddr;
@@ -19,6 +20,9 @@ pub enum ListenError {
         /// Why.
         source: io::Error,
     },
+    /// There can be no ports of TLS.
+    #[error("a port of TLS cannot be opened")]
+    Tls(#[from] TlsError),
     /// The subsystems contradict each other.
     #[error(transparent)]
     Target(ConfigError),
@@ -26,6 +30,7 @@ pub enum ListenError {
 
 struct Listener {
     address: SocketAddr,
+    security: Security,
     acceptor: Acceptor<Socket>,
 }
 
@@ -45,14 +50,17 @@ impl Listen for Socket {
 pub(super) struct Ports(Vec<Listener>);
 
 impl Ports {
-    pub(super) fn open(addresses: &[SocketAddr]) -> Result<Self, ListenError> {
-        let open = |&address: &SocketAddr| {
+    /// Ports at `plain` addresses, and behind them those of TLS.
+    pub(super) fn open(plain: &[SocketAddr], tls: &[SocketAddr]) -> Result<Self, ListenError> {
+        let open = |(&address, security): (&SocketAddr, Security)| {
             let failed = |source| ListenError::Address { address, source };
             let socket = TcpListener::bind(address).map_err(failed)?;
             let address = socket.local_addr().map_err(failed)?;
-            Ok(Listener { address, acceptor: Acceptor::new(Socket(Some(socket))) })
+            Ok(Listener { address, security, acceptor: Acceptor::new(Socket(Some(socket))) })
         };
-        addresses.iter().map(open).collect::<Result<_, _>>().map(Self)
+        let plain = plain.iter().map(|address| (address, Security::None));
+        let tls = tls.iter().map(|address| (address, Security::Tls13));
+        plain.chain(tls).map(open).collect::<Result<_, _>>().map(Self)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -63,14 +71,24 @@ impl Ports {
         self.0.iter().map(|listener| listener.address)
     }
 
+    /// The protection of connections of a port.
+    pub(super) fn security(&self, port: usize) -> Security {
+        self.0[port].security
+    }
+
     pub(super) fn find(&self, address: SocketAddr) -> Option<usize> {
         self.0.iter().position(|listener| listener.address == address)
     }
 
     /// The ports that discovery reports.
     pub(super) fn as_seen_by_hosts(&self) -> Vec<Port> {
-        let port = |(id, address): (u16, SocketAddr)| Port { id, address: address.ip(), service: address.port() };
-        (1..).zip(self.addresses()).map(port).collect()
+        let port = |(id, &Listener { address, security, .. }): (u16, &Listener)| Port {
+            id,
+            address: address.ip(),
+            service: address.port(),
+            security,
+        };
+        (1..).zip(&self.0).map(port).collect()
     }
 
     pub(super) fn register(&mut self, context: &Context<'_>) -> io::Result<()> {

@@ -48,7 +48,7 @@ pub struct DiscoveryEntry {
     pub subsystem_nqn: [u8; 256],
     /// 512: address, padded with spaces.
     pub address: [u8; 256],
-    /// 768: transport specific; first byte: 0 no TLS.
+    /// 768: transport specific; first byte: 0 no TLS, 2 TLS 1.3 (TCP Transport 1.0, figure 8).
     pub transport_specific: [u8; 256],
 }
 
@@ -61,6 +61,10 @@ impl DiscoveryEntry {
     pub const KIND_NVM: u8 = 2;
     /// The discovery subsystem that is being read.
     pub const KIND_CURRENT_DISCOVERY: u8 = 3;
+    /// Of the requirements: a secure channel, and nothing without it.
+    pub const SECURE_CHANNEL_REQUIRED: u8 = 1;
+    /// Of the transport specific bytes of TCP: TLS 1.3.
+    pub const TLS13: u8 = 2;
 
     /// An entry for `nqn` at `address` (`is_ipv6` or not) and TCP port `service`, which is port `port_id` of the
     /// subsystem.
@@ -82,6 +86,14 @@ impl DiscoveryEntry {
             address: padded(address),
             transport_specific: [0; 256],
         }
+    }
+
+    /// This entry for a port that speaks TLS 1.3 only.
+    #[must_use]
+    pub fn over_tls13(mut self) -> Self {
+        self.requirements = Self::SECURE_CHANNEL_REQUIRED;
+        self.transport_specific[0] = Self::TLS13;
+        self
     }
 }
 
@@ -129,10 +141,16 @@ mod tests {
     }
 
     #[test]
-    fn a_secure_channel_is_not_spoken_of() {
+    fn a_secure_channel_is_not_spoken_of_where_there_is_none() {
         // `nvme connect-all` of Debian 12 connects to such entries only.
         let entry = DiscoveryEntry::tcp(DiscoveryEntry::KIND_NVM, "nqn.x", 1, "127.0.0.1", false, 4420);
         let (requirements, kind_of_security) = (entry.as_bytes()[3], entry.as_bytes()[768]);
         assert_eq!((requirements, kind_of_security), (0, 0));
+    }
+
+    #[test]
+    fn a_port_of_tls_demands_a_secure_channel() {
+        let entry = DiscoveryEntry::tcp(DiscoveryEntry::KIND_NVM, "nqn.x", 1, "127.0.0.1", false, 4420).over_tls13();
+        assert_eq!((entry.as_bytes()[3], entry.as_bytes()[768]), (1, 2));
     }
 }

@@ -1,6 +1,7 @@
 //! Settings of a host.
 
 use crate::secret::Secret;
+use crate::tls::TlsKey;
 use flashyard_nvme::tcp::Digests;
 
 /// Settings of a host for a subsystem.
@@ -34,6 +35,8 @@ pub struct InitiatorConfig {
     pub secret: Option<Secret>,
     /// Secret that the controller has to prove it knows.
     pub controller_secret: Option<Secret>,
+    /// Key of TLS, for the owner of the sockets: without it connections are in clear text.
+    pub tls_key: Option<TlsKey>,
 }
 
 impl InitiatorConfig {
@@ -53,6 +56,7 @@ impl InitiatorConfig {
             all_command_sets: false,
             secret: None,
             controller_secret: None,
+            tls_key: None,
         }
     }
 }

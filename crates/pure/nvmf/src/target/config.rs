@@ -3,11 +3,13 @@
 use super::attachment::Attachment;
 use super::erasure::Erasure;
 use crate::secret::Secret;
+use crate::tls::{SharedKey, TlsKey};
 use flashyard_blk::VolumeLimits;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
 use flashyard_nvme::zone;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use thiserror::Error;
 
@@ -37,6 +39,18 @@ pub struct Port {
     pub address: IpAddr,
     /// TCP port.
     pub service: u16,
+    /// The protection of connections there.
+    pub security: Security,
+}
+
+/// The protection of the connections of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Security {
+    /// Clear text.
+    #[default]
+    None,
+    /// TLS 1.3 with a key that both ends have, and nothing else.
+    Tls13,
 }
 
 /// A subsystem: namespaces behind one name.
@@ -172,6 +186,15 @@ pub struct Host {
     pub secret: Option<Secret>,
     /// Secret that the controller proves to know when the host asks for it.
     pub controller_secret: Option<Secret>,
+    /// Key by which the host comes to ports of TLS; without it the host cannot come there.
+    pub tls_key: Option<TlsKey>,
+}
+
+impl Host {
+    /// A host that proves nothing.
+    pub fn new(nqn: &str) -> Self {
+        Self { nqn: nqn.to_owned(), secret: None, controller_secret: None, tls_key: None }
+    }
 }
 
 /// Limits of every connection.
@@ -347,6 +370,25 @@ impl TargetConfig {
             }
         }
         Ok(())
+    }
+}
+
+impl TargetConfig {
+    /// The keys of TLS by which hosts reach subsystems, and discovery. A host with different keys for different subsystems reaches
+    /// discovery with each of them, by identities of version 1; of version 0 with the first.
+    pub fn tls_keys(&self) -> Vec<SharedKey> {
+        let mut keys: Vec<SharedKey> = Vec::new();
+        let mut identities = BTreeSet::new();
+        for subsystem in &self.subsystems {
+            let Hosts::Listed(hosts) = &subsystem.hosts else { continue };
+            for (host, key) in hosts.iter().filter_map(|host| Some((&host.nqn, host.tls_key.as_ref()?))) {
+                for nqn in [subsystem.nqn.as_str(), DISCOVERY_NQN] {
+                    let new = key.keys_for(host, nqn).into_iter().filter(|key| identities.insert(key.identity.clone()));
+                    keys.extend(new);
+                }
+            }
+        }
+        keys
     }
 }
 

@@ -99,6 +99,9 @@ impl Session {
         }
         let Ok(host) = data.host() else { return wrong(ConnectParameter::Data(ConnectData::HOST_OFFSET)) };
         let Ok(nqn) = data.subsystem() else { return wrong(ConnectParameter::Data(ConnectData::SUBSYSTEM_OFFSET)) };
+        if self.channel.as_ref().is_some_and(|channel| !channel.joins(host, nqn)) {
+            return Answer::refusal(Status::CONNECT_INVALID_HOST);
+        }
         let connected = match connect.queue_id {
             0 => self.connect_admin(target, now, &connect, data, nqn, host),
             _ => self.connect_io(target, &connect, data, nqn, host),

@@ -1,7 +1,7 @@
 //! Answers to Get Log Page.
 
 use super::answer::Answer;
-use super::config::{Hosts, Port, Subsystem};
+use super::config::{Hosts, Port, Security, Subsystem};
 use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
 use super::session::{Session, controller_of};
@@ -196,7 +196,11 @@ impl Session {
         let mut add = |kind, nqn: &str, port: &Port| {
             if let Some(address) = self.address_of(port) {
                 let text = address.to_string();
-                entries.push(DiscoveryEntry::tcp(kind, nqn, port.id, &text, address.is_ipv6(), port.service));
+                let entry = DiscoveryEntry::tcp(kind, nqn, port.id, &text, address.is_ipv6(), port.service);
+                entries.push(match port.security {
+                    Security::None => entry,
+                    Security::Tls13 => entry.over_tls13(),
+                });
             }
         };
         for port in config.ports.iter().filter(|port| port.id == self.port) {

@@ -30,8 +30,8 @@ mod zones;
 
 pub use attachment::{Attach, Attachment, NewNamespace};
 pub use config::{
-    ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Subsystem, TargetConfig, WriteHints,
-    ZoneShape,
+    ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security, Subsystem, TargetConfig,
+    WriteHints, ZoneShape,
 };
 pub use directory::{
     Demand, Target, Wish, is_current, set_management, set_namespaces_by, set_used_blocks, settle_with,
@@ -41,6 +41,6 @@ pub use erasure::{Erasure, ErasureKind, Sanitized};
 pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;
-pub use session::Session;
+pub use session::{Session, secure};
 pub use slots::Tag;
 pub use zoned::{give_up_zone, restore_zones};

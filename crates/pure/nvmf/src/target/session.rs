@@ -7,6 +7,7 @@ use super::directory::Target;
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::slots::{Slot, Slots, Tag, Work};
 use super::zoned::{Admitted, admit};
+use crate::tls::Channel;
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::nvm::{Direction, NvmCommand};
 use flashyard_nvme::reservation::ReservationCommand;
@@ -29,6 +30,8 @@ pub struct Session {
     /// Addresses of this end and of the host's, where they are known.
     pub(super) local: Option<IpAddr>,
     pub(super) host_address: Option<IpAddr>,
+    /// The two ends that the key of its TLS is for, if it has that.
+    pub(super) channel: Option<Channel>,
     framer: Framer,
     phase: Phase,
     pub(super) digests: Digests,
@@ -90,6 +93,11 @@ pub(super) enum QueueKind {
     Io(u16),
 }
 
+/// The connection is protected by a key that is for these two ends: no other host may connect over it, and to no other subsystem.
+pub fn secure(session: &mut Session, channel: Channel) {
+    session.channel = Some(channel);
+}
+
 /// Entries before Connect: room for Connect itself.
 const ENTRIES_UNCONNECTED: u32 = 1;
 
@@ -123,6 +131,7 @@ impl Session {
             port,
             local: None,
             host_address: None,
+            channel: None,
         }
     }
 

@@ -8,7 +8,9 @@ use flashyard_nvme::nvm::{BlockRange, CopyRange, Direction, DsmRange, NvmCommand
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::Output;
 use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
-use flashyard_nvmf::target::{self, Command, Limits, Namespace, Port, Session, Subsystem, Target, TargetConfig};
+use flashyard_nvmf::target::{
+    self, Command, Limits, Namespace, Port, Security, Session, Subsystem, Target, TargetConfig,
+};
 use flashyard_units::SimTime;
 use zerocopy::IntoBytes;
 
@@ -37,7 +39,7 @@ pub(crate) struct World {
 }
 
 pub(crate) fn target_config(limits: Limits) -> TargetConfig {
-    let port = |id, service| Port { id, address: [192, 0, 2, 1].into(), service };
+    let port = |id, service| Port { id, address: [192, 0, 2, 1].into(), service, security: Security::None };
     let mut namespace = Namespace::new(1, 1024, 12);
     namespace.nguid = [0x11; 16];
     namespace.uuid = [0x22; 16];
