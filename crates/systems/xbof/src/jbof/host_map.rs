@@ -8,11 +8,13 @@ use super::enclosure::{Enclosure, Event};
 use flashyard_ssd::DriveEvent;
 use flashyard_units::{DriveId, SimTime};
 
-/// Sends the host's command `event` to `drive`, through the driver on a core of its host.
+/// Sends the host's command `event` to `drive`, through the driver on a core of its host. The software that looked the page
+/// up has a core already, and sends the command at once: it does not queue behind requests that have yet to get one [A].
 pub(super) fn send(enclosure: &mut Enclosure, now: SimTime, drive: DriveId, event: DriveEvent) {
     let host = &enclosure.config.host;
     let driver = host.clock.span_of(host.driver_cycles);
-    let arrives = enclosure.host_of(drive).run(now, driver) + enclosure.submit_latency;
+    enclosure.host_of(drive).run(now, driver);
+    let arrives = now + driver + enclosure.submit_latency;
     let generation = enclosure.drives[drive.index()].generation() as u16;
     enclosure.runner.queue.push(arrives, Event::Drive { drive, generation, event });
 }
