@@ -72,6 +72,10 @@ pub struct DriveConfig {
     pub mapping_cache_pages: u32,
     /// Bytes over the channel bus for one translation page.
     pub translation_page_bytes: u32,
+    /// Where the host keeps the map: time from the arrival of a translation page in its memory until its software goes on.
+    /// `mapping_cache_pages` are then the host's, which sends a command for each page that it does not hold. The drive keeps
+    /// the map without it.
+    pub host_map: Option<SimSpan>,
     /// Time to reach a translation page in a peer's memory.
     pub offsite_access: SimSpan,
     /// Rate at which translation pages are copied home from a peer's memory.

@@ -282,7 +282,13 @@ impl DataEnd {
         }
         match Tag::unpack(done.tag) {
             Tag::Read(index, slots) => self.read_done(now, index, slots, &done.time, out),
-            Tag::Load(page) => self.loaded(now, page, out),
+            Tag::Load(page) => match self.config.host_map {
+                None => self.loaded(now, page, out),
+                Some(software) => {
+                    let sent = self.read_dma.reserve(now, 1).max(self.link.pass(now, 1));
+                    out.at(sent + software, DriveEvent::PageHeard { page });
+                }
+            },
             Tag::HostRow(row) => {
                 self.buffer.give_back(self.ftl.layout().slots_per_die_row);
                 self.programmed(now, row, out);

@@ -5,6 +5,7 @@ use crate::compute::{ComputeEnd, Job};
 use crate::config::{DriveConfig, DriveConfigError, FirmwareCost};
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
+use crate::lookup::{page_program, page_read};
 use flashyard_ftl::SuperblockContents;
 use flashyard_kernel::{Machine, Outbox};
 use flashyard_units::{SimSpan, SimTime};
@@ -168,6 +169,9 @@ impl Machine for Drive {
             DriveEvent::CoreDone { core } => self.core_done(now, core, out),
             DriveEvent::Nand(event) => self.data.nand_event(now, event, out),
             DriveEvent::Mapped { command } => self.data.start_data(now, command, out),
+            DriveEvent::FetchPage { page } => self.data.flash.issue(now, page_read(&self.data.config, page), out),
+            DriveEvent::StorePages { die } => self.data.flash.issue(now, page_program(&self.data.config, die), out),
+            DriveEvent::PageHeard { page } => self.data.loaded(now, page, out),
             DriveEvent::Buffered { command } => self.data.buffered(now, command, out),
             DriveEvent::Paced => self.data.paced(now, out),
             DriveEvent::Powered => {

@@ -20,6 +20,21 @@ pub enum DriveEvent {
         /// The data-end's command.
         command: u32,
     },
+    /// The host's command for a translation page has arrived.
+    FetchPage {
+        /// The page.
+        page: u32,
+    },
+    /// The host's command that writes translation pages has arrived.
+    StorePages {
+        /// The die that takes them.
+        die: u16,
+    },
+    /// The host has heard that a translation page is in its memory.
+    PageHeard {
+        /// The page.
+        page: u32,
+    },
     /// A write's data has arrived in the buffer.
     Buffered {
         /// The data-end's command.
@@ -81,6 +96,18 @@ pub enum DriveEffect {
         tag: u32,
         /// The first logical slot of that data, as far as it can be determined.
         slot: u32,
+    },
+    /// The host, which keeps the map, has to send a command for a translation page: [`DriveEvent::FetchPage`] follows when
+    /// that has arrived.
+    FetchPage {
+        /// The page.
+        page: u32,
+    },
+    /// The host, which keeps the map, has to send a command that writes translation pages: [`DriveEvent::StorePages`]
+    /// follows when that has arrived.
+    StorePages {
+        /// The die that takes them.
+        die: u16,
     },
     /// All segments of a loan that was being given back are the lender's own again.
     SegmentsReturned {

@@ -1,6 +1,7 @@
 //! Mapping look-ups: translation pages found in memory, fetched from flash, and written back.
 
 use crate::command::{Active, Tag};
+use crate::config::DriveConfig;
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
 use flashyard_blk::Operation;
@@ -9,6 +10,46 @@ use flashyard_ftl::Residence;
 use flashyard_kernel::Outbox;
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
+
+/// The read of a translation page.
+pub(crate) fn page_read(config: &DriveConfig, page: u32) -> FlashCommand {
+    // Translation pages are spread over the dies by their number and kept in the fastest mode:
+    // the published penalty of a miss fits no slower one ([D] xbof §8.7).
+    let geometry = &config.nand.geometry;
+    let place = page.wrapping_mul(2_654_435_761);
+    let planes = if config.nand.capabilities.independent_planes {
+        Planes::alone((place / geometry.dies() % geometry.planes_per_die) as u8)
+    } else {
+        Planes::together(1)
+    };
+    FlashCommand {
+        kind: CommandKind::Read,
+        die: (place % geometry.dies()) as u16,
+        planes,
+        pages: Pages::LSB.single_level(),
+        priority: Priority::Foreground,
+        // Where translation pages lie is not modelled, nor is their wear.
+        erases: 0,
+        reads: 0,
+        bus_bytes: config.translation_page_bytes,
+        tag: Tag::Load(page).pack(),
+    }
+}
+
+/// The program of a flash page of translation pages on `die`.
+pub(crate) fn page_program(config: &DriveConfig, die: u16) -> FlashCommand {
+    FlashCommand {
+        kind: CommandKind::Program,
+        die,
+        planes: Planes::together(1),
+        pages: Pages::LSB.single_level(),
+        priority: Priority::Background,
+        erases: 0,
+        reads: 0,
+        bus_bytes: config.nand.geometry.page_bytes,
+        tag: Tag::Store.pack(),
+    }
+}
 
 impl DataEnd {
     /// Looks up the command's translation pages from its present one on; goes on to the data once all
@@ -62,28 +103,10 @@ impl DataEnd {
     fn load(&mut self, now: SimTime, page: u32, index: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.loads.begin(page, index);
         self.counters.translation_reads += 1;
-        // Translation pages are spread over the dies by their number and kept in the fastest mode:
-        // the published penalty of a miss fits no slower one ([D] xbof §8.7).
-        let geometry = &self.config.nand.geometry;
-        let place = page.wrapping_mul(2_654_435_761);
-        let planes = if self.config.nand.capabilities.independent_planes {
-            Planes::alone((place / geometry.dies() % geometry.planes_per_die) as u8)
-        } else {
-            Planes::together(1)
-        };
-        let command = FlashCommand {
-            kind: CommandKind::Read,
-            die: (place % geometry.dies()) as u16,
-            planes,
-            pages: Pages::LSB.single_level(),
-            priority: Priority::Foreground,
-            // Where translation pages lie is not modelled, nor is their wear.
-            erases: 0,
-            reads: 0,
-            bus_bytes: self.config.translation_page_bytes,
-            tag: Tag::Load(page).pack(),
-        };
-        self.flash.issue(now, command, out);
+        if self.config.host_map.is_some() {
+            return out.emit(DriveEffect::FetchPage { page });
+        }
+        self.flash.issue(now, page_read(&self.config, page), out);
     }
 
     /// Notes a dirty translation page that goes to flash; four share a flash page ([A] xbof §9.3).
@@ -95,21 +118,14 @@ impl DataEnd {
         self.pending_store = 0;
         self.next_store_die = (self.next_store_die + 1) % self.config.nand.geometry.dies();
         self.counters.translation_programs += 1;
-        let command = FlashCommand {
-            kind: CommandKind::Program,
-            die: self.next_store_die as u16,
-            planes: Planes::together(1),
-            pages: Pages::LSB.single_level(),
-            priority: Priority::Background,
-            erases: 0,
-            reads: 0,
-            bus_bytes: self.config.nand.geometry.page_bytes,
-            tag: Tag::Store.pack(),
-        };
-        self.flash.issue(now, command, out);
+        let die = self.next_store_die as u16;
+        if self.config.host_map.is_some() {
+            return out.emit(DriveEffect::StorePages { die });
+        }
+        self.flash.issue(now, page_program(&self.config, die), out);
     }
 
-    /// A translation page has come from flash: commands that waited for it go on.
+    /// A translation page has come to where the map is kept: commands that waited for it go on.
     pub(crate) fn loaded(&mut self, now: SimTime, page: u32, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let mut waiters = self.loads.end(page);
         while let Some(index) = waiters.pop_front() {

@@ -71,6 +71,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
         read_ahead_slots: 0,
         mapping_cache_pages: 2,
         translation_page_bytes: 4096,
+        host_map: None,
         offsite_access: SimSpan::from_ns(300),
         offsite_rate: ByteRate::from_mb(16_000),
         segment_pages: 1,

@@ -209,7 +209,10 @@ impl Mirror {
                 }
                 DriveEffect::Completed { tag, at, time } => self.completed(tag, at, &time),
                 DriveEffect::Ready => self.drives_ready(now),
-                DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } => {}
+                DriveEffect::SegmentsReturned { .. }
+                | DriveEffect::SegmentsRecovered { .. }
+                | DriveEffect::FetchPage { .. }
+                | DriveEffect::StorePages { .. } => {}
             }
             index += 1;
         }

@@ -284,7 +284,11 @@ impl Base {
                 DriveEffect::WriteFailed { .. } | DriveEffect::ReadFailed { .. } => {
                     self.failed = Some(ArrayRunError::WornOut);
                 }
-                DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
+                DriveEffect::SegmentsReturned { .. }
+                | DriveEffect::SegmentsRecovered { .. }
+                | DriveEffect::FetchPage { .. }
+                | DriveEffect::StorePages { .. }
+                | DriveEffect::Ready => {}
             }
             index += 1;
         }

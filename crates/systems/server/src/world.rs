@@ -194,7 +194,11 @@ impl Server {
                     self.fault = Some(ServerError::Failed { drive: self.requests[tag as usize].drive });
                 }
                 DriveEffect::Completed { tag, at, time } => self.completed(tag, at, &time),
-                DriveEffect::Ready | DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } => {}
+                DriveEffect::Ready
+                | DriveEffect::FetchPage { .. }
+                | DriveEffect::StorePages { .. }
+                | DriveEffect::SegmentsReturned { .. }
+                | DriveEffect::SegmentsRecovered { .. } => {}
             }
             index += 1;
         }

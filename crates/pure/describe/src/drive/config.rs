@@ -44,6 +44,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
         read_ahead_slots: read_ahead(section)?,
         mapping_cache_pages: map_pages(section),
         translation_page_bytes: bytes_u32("drive.translation_page_transfer", page_transfer)?,
+        host_map: None,
         offsite_access: FabricConfig::default().load,
         offsite_rate: section.link_rate.0,
         segment_pages: SEGMENT_PAGES,

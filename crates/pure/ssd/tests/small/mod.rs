@@ -80,6 +80,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
         read_ahead_slots: 0,
         mapping_cache_pages: cache_pages,
         translation_page_bytes: 4096,
+        host_map: None,
         offsite_access: SimSpan::from_ns(300),
         offsite_rate: ByteRate::from_mb(16_000),
         segment_pages: 1,

@@ -117,7 +117,8 @@ pub(super) struct Enclosure {
     /// Requests under way that their drive has not carried out: rare.
     failures: Vec<(u32, Failure)>,
     pub(super) effects: Vec<DriveEffect>,
-    /// Whether drives may be ready again or return segments: they lend, or they break.
+    /// Whether drives may be ready again, return segments or miss pages of the host's map: they lend, they break, or they have
+    /// no map.
     pub(super) has_news: bool,
     /// Effects that concern a whole drive, with its number.
     pub(super) news: Vec<(DriveId, DriveEffect)>,
@@ -181,7 +182,7 @@ impl Enclosure {
             free: Vec::with_capacity(1024),
             failures: Vec::new(),
             effects: Vec::with_capacity(64),
-            has_news: config.design.harvests_processors(),
+            has_news: config.design.harvests_processors() || config.design == Design::Oc,
             news: Vec::new(),
             last_stamp: 0,
             command_time: (config.design != Design::Oc).then(|| config.host_time(&config.drive.firmware, 0)),
@@ -215,7 +216,11 @@ impl Enclosure {
     #[inline]
     fn sign_news(&mut self, number: DriveId, first: usize) {
         for effect in &self.effects[first..] {
-            if let DriveEffect::Ready | DriveEffect::SegmentsReturned { .. } = effect {
+            if let DriveEffect::Ready
+            | DriveEffect::SegmentsReturned { .. }
+            | DriveEffect::FetchPage { .. }
+            | DriveEffect::StorePages { .. } = effect
+            {
                 self.news.push((number, *effect));
             }
         }

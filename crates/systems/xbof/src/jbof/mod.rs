@@ -24,6 +24,7 @@ mod enclosure;
 mod faulted;
 mod faults;
 mod gauges;
+mod host_map;
 mod interrupts;
 mod lending;
 mod live;

@@ -67,6 +67,7 @@ impl JbofConfig {
                 let share = self.host.memory.get() / u64::from(self.drives_per_host());
                 let held = share / u64::from(SLOTS_PER_TRANSLATION_PAGE * 4);
                 drive.mapping_cache_pages = u32::try_from(held).unwrap_or(u32::MAX).min(pages);
+                drive.host_map = Some(self.complete_latency());
                 // Its firmware is on the host; one core is left for the data-end ([A]: "minimal" in the source).
                 drive.cores = 1;
                 drive.firmware = FirmwareCost {

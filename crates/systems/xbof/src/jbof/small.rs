@@ -66,6 +66,7 @@ pub(super) fn drive() -> DriveConfig {
         read_ahead_slots: 0,
         mapping_cache_pages: u32::MAX,
         translation_page_bytes: 4096,
+        host_map: None,
         offsite_access: SimSpan::from_ns(300),
         offsite_rate: ByteRate::from_mb(16_000),
         segment_pages: 1,

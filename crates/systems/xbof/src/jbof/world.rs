@@ -4,6 +4,7 @@ use super::bench::{Bench, Marks};
 use super::book::Book;
 use super::config::{JbofConfig, JbofError, volume_of};
 use super::enclosure::{Enclosure, Event};
+use super::host_map;
 use super::interrupts;
 use super::models::DriveModel;
 use super::policy::Policy;
@@ -15,7 +16,7 @@ use flashyard_blk::TraceRecord;
 use flashyard_describe::{AgedDrive, AgedDriveError};
 use flashyard_kernel::{FreeRun, Machine};
 use flashyard_measure::{Observer, RunPlan, STREAMS_MAX, Source, StopRule, StreamSpec, Streamed};
-use flashyard_ssd::{Drive, DriveEffect};
+use flashyard_ssd::{Drive, DriveEffect, DriveEvent};
 use flashyard_stats::CAUSE_COUNT;
 use flashyard_units::{DriveId, SimSpan, SimTime, VolumeId};
 use flashyard_workload::{Program, SourceError};
@@ -261,7 +262,11 @@ impl Jbof {
                     self.enclosure.fail(tag, Failure::Unread { slot });
                 }
                 DriveEffect::Completed { tag, at, time } => self.completed(now, tag, at, &time),
-                DriveEffect::SegmentsReturned { .. } | DriveEffect::SegmentsRecovered { .. } | DriveEffect::Ready => {}
+                DriveEffect::SegmentsReturned { .. }
+                | DriveEffect::SegmentsRecovered { .. }
+                | DriveEffect::FetchPage { .. }
+                | DriveEffect::StorePages { .. }
+                | DriveEffect::Ready => {}
             }
             index += 1;
             if index == self.enclosure.effects.len() && !self.enclosure.news.is_empty() {
@@ -280,6 +285,12 @@ impl Jbof {
                     if let Policy::Lending(lending) = &mut self.policy {
                         lending.returned(&mut self.enclosure, now, drive, loan);
                     }
+                }
+                DriveEffect::FetchPage { page } => {
+                    host_map::send(&mut self.enclosure, now, drive, DriveEvent::FetchPage { page });
+                }
+                DriveEffect::StorePages { die } => {
+                    host_map::send(&mut self.enclosure, now, drive, DriveEvent::StorePages { die });
                 }
                 _ => self.ready(now, drive),
             }
