@@ -3,7 +3,7 @@
 use flashyard_applications::filebench::PersonalityName;
 use flashyard_ftl::ScoreWeights;
 use flashyard_lives::cvss::{
-    Below, CvssFigures, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, HostConfig,
+    Below, CvssFigures, DegradeRule, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, HostConfig,
 };
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_units::SimSpan;
@@ -22,6 +22,7 @@ fn config(design: Design, name: PersonalityName) -> FilebenchConfig {
             requirement: None,
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
+            degraded_by: DegradeRule::Drive,
             wear,
         },
         host: HostConfig { memory_bytes: 4 << 30, dirty_share: 0.1, request_us: 5.0 },

@@ -6,6 +6,20 @@ use super::times::Timing;
 /// Most retries counted by themselves; more count as these.
 pub const RETRIES_MAX: usize = 14;
 
+/// Share of the endurance by which erases of superblocks in one state of wear differ from the mean. [A] as row 6 defines it
+const STATE_SHARE: f64 = 0.05;
+
+/// Share of superblocks with these erases that are in one state of wear: within a twentieth of the endurance around the mean.
+/// Zero without superblocks. Source: \[A\] the published figure has bins that it does not name.
+pub fn share_in_one_state(erases: &[u32], endurance: u32) -> f64 {
+    if erases.is_empty() {
+        return 0.0;
+    }
+    let mean = erases.iter().copied().map(f64::from).sum::<f64>() / erases.len() as f64;
+    let is_near = |&&erases: &&u32| (f64::from(erases) - mean).abs() <= STATE_SHARE * f64::from(endurance);
+    erases.iter().filter(is_near).count() as f64 / erases.len() as f64
+}
+
 /// The drive between two moments. Pages are of the model, 1 MiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CvssSample {

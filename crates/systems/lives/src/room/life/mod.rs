@@ -1,10 +1,12 @@
 //! The lifetime of one drive: the studies of wear leveling and of fast-forward ageing.
 
+mod evenness;
 mod forward;
 pub(crate) mod lived;
 mod passes;
 mod wear;
 
+pub(crate) use evenness::erases_after_passes;
 pub use lived::{AgedLife, LifeSection, age};
 
 use crate::ffssd::Prediction;
