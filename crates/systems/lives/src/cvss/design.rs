@@ -86,7 +86,7 @@ impl Design {
     }
 }
 
-/// What sets a variable drive to the degraded mode.
+/// The rule by which a variable drive is degraded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DegradeRule {
     /// The manager sets it: spare space below its first share, a watermark, or a reduction that failed. It sets the drive back when
@@ -123,7 +123,7 @@ pub struct DeviceConfig {
     pub weights: ScoreWeights,
     /// Whether the artifact's drive moves data that is read much out of worn flash. Source: [C] sheet cvss §3.6.
     pub exchanges_read_hot: bool,
-    /// What degrades a variable drive.
+    /// Rule by which a variable drive is degraded.
     pub degraded_by: DegradeRule,
     /// Errors and retries.
     pub wear: WearModel,

@@ -6,7 +6,7 @@ use crate::cvss::{
     FioConfig, FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife, Timing, reads_beside_holes,
     share_in_one_state, shrink_seconds,
 };
-use crate::room::life::erases_after_passes;
+use crate::room::life::evenness::erases_after_passes;
 use flashyard_cvfs::{BLOCK_BYTES, Method};
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;

@@ -63,7 +63,7 @@ pub(super) struct DeviceSection {
     pub(super) requirement: f64,
     /// Whether the artifact's drive moves data that is read much out of worn flash.
     pub(super) exchange_read_hot: bool,
-    /// What degrades the artifact's drive: manager (too little spare space, or a reduction that failed) or drive (three quarters of
+    /// Rule by which the artifact's drive is degraded: manager (too little spare space, or a reduction that failed) or drive (three quarters of
     /// its flash valid at a retirement, or a victim half valid).
     pub(super) degraded_by: Choice<DegradeRule>,
     /// Weights of invalid share, age and reads in equation 5.1.

@@ -58,10 +58,11 @@ mod tests {
     fn a_pass_writes_so_often_its_footprint() {
         let erases = |passes| erases_after_passes("RAD-AS", passes, &NoFiles, &mut |_| true).expect("it is a trace");
         let [none, some] = [0, 4].map(|passes| erases(passes).expect("it was not stopped").0);
-        // The drive was filled before, and a pass of 5.8 footprints of 4.53 GiB on 256 GiB is a tenth of a drive write.
+        // A pass of 5.8 footprints of 4.53 GiB on 256 GiB is a tenth of a drive write. All of the drive holds data before, so that
+        // several pages are programmed for each of the host.
         let [before, after] = [none, some].map(|counts| counts.iter().sum::<u32>());
         let share = f64::from(after - before) / 1024.0;
-        assert!((0.35..1.2).contains(&share), "{share} drive writes are erased in four passes");
+        assert!((0.4..5.0).contains(&share), "{share} drives are erased in four passes of a tenth");
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! The lifetime of one drive: the studies of wear leveling and of fast-forward ageing.
 
-mod evenness;
+pub(crate) mod evenness;
 mod forward;
 pub(crate) mod lived;
 mod passes;
 mod wear;
 
-pub(crate) use evenness::erases_after_passes;
 pub use lived::{AgedLife, LifeSection, age};
 
 use crate::ffssd::Prediction;
