@@ -57,9 +57,9 @@ fn a_load_that_repeats_focuses_wear_as_the_closed_form_says() {
     // Programs of the fixed one are 300 erases of all flash, but for what is left when its last spare superblock retires. [A] 6 %
     let (all, programmed) = (300.0 * f64::from(RAW_PAGES), fixed.programmed_pages as f64);
     assert!((0.94..1.0).contains(&(programmed / all)), "{programmed} of {all} pages");
-    // Nearly the 28.03 TB of ideal focusing.
+    // Nearly the 28.03 TB of ideal focusing, and the 15 TB of a simulation of the artifact's traditional drive without a file system. [A] a tenth
     let (fixed, variable) = (retried_at_most_once(&fixed), retried_at_most_once(&variable));
-    assert!(variable > 2.0 * fixed && (25.0..30.0).contains(&variable), "{variable} and {fixed} TB");
+    assert!((13.5..16.5).contains(&fixed) && (25.0..30.0).contains(&variable), "{variable} and {fixed} TB");
 }
 
 /// Superblocks retired in the first sample of the degraded drive, if there is one; nothing sets it back in place.
