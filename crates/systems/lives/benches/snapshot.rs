@@ -10,8 +10,8 @@
 use flashyard_applications::filebench::PersonalityName;
 use flashyard_ftl::ScoreWeights;
 use flashyard_lives::cvss::{
-    Below, CvssFigures, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, FioConfig, FioLife,
-    FioLoad, HostConfig,
+    Below, CvssFigures, DegradeRule, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, FioConfig,
+    FioLife, FioLoad, HostConfig,
 };
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_units::{Named, SimSpan};
@@ -33,6 +33,7 @@ fn main() {
         requirement: None,
         weights: ScoreWeights::default(),
         exchanges_read_hot: true,
+        degraded_by: DegradeRule::Drive,
         wear,
     };
     let host = HostConfig { memory_bytes: 16 << 30, dirty_share: 0.1, request_us: 5.0 };

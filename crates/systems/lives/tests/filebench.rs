@@ -3,7 +3,7 @@
 use flashyard_applications::filebench::PersonalityName;
 use flashyard_ftl::ScoreWeights;
 use flashyard_lives::cvss::{
-    Below, CvssFigures, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, HostConfig,
+    Below, CvssFigures, DegradeRule, Design, DeviceConfig, FilebenchConfig, FilebenchLife, FilebenchLoad, HostConfig,
 };
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_units::SimSpan;
@@ -22,6 +22,7 @@ fn config(design: Design, name: PersonalityName) -> FilebenchConfig {
             requirement: None,
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
+            degraded_by: DegradeRule::Drive,
             wear,
         },
         host: HostConfig { memory_bytes: 4 << 30, dirty_share: 0.1, request_us: 5.0 },
@@ -51,8 +52,9 @@ fn a_new_drive_retries_nothing_and_an_old_one_does() {
         assert!(first.timing.requests_per_second > 0.0 && first.timing.operation_mean_us >= 5.0, "{first:?}");
         // 12 million pages are some 90 erases and more: a retry or two for each read.
         assert!(last.timing.delayed > 0.0, "{name:?}: {last:?}");
-        // A server that waits for its next round has a retry of its own to wait for, and none before it.
-        assert_eq!(last.timing.blocked > 0.0, name != PersonalityName::Netsfs, "{name:?}: {last:?}");
+        // A server that waits for its next round has a retry of its own to wait for, and hardly one of collection before it.
+        let blocked = last.timing.blocked;
+        assert!(if name == PersonalityName::Netsfs { blocked < 0.05 } else { blocked > 0.0 }, "{name:?}: {last:?}");
         assert!(last.retries_mean > 0.9, "{name:?}: {last:?}");
         assert!(figures.retries_per_read() > figures.retries_mean(), "{name:?}: collection reads as well");
         assert!(last.timing.operation_mean_us >= first.timing.operation_mean_us, "{name:?}: {last:?} {first:?}");

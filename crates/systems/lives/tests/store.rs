@@ -1,7 +1,9 @@
 //! Lives under a store: every record is found, reads of a worn drive are retried, and merges do not hold the client up.
 
 use flashyard_ftl::ScoreWeights;
-use flashyard_lives::cvss::{Below, CvssFigures, Design, DeviceConfig, HostConfig, StoreConfig, StoreLife, StoreLoad};
+use flashyard_lives::cvss::{
+    Below, CvssFigures, DegradeRule, Design, DeviceConfig, HostConfig, StoreConfig, StoreLife, StoreLoad,
+};
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_units::SimSpan;
 
@@ -19,6 +21,7 @@ fn config(design: Design, changes: f64) -> StoreConfig {
             requirement: None,
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
+            degraded_by: DegradeRule::Drive,
             wear,
         },
         host: HostConfig { memory_bytes: 2 << 30, dirty_share: 0.1, request_us: 5.0 },

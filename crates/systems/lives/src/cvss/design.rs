@@ -51,8 +51,9 @@ const REMAP_ENTRIES: u32 = 131_072 / 8 / 256;
 /// A rival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Design {
-    /// Fixed capacity: PWL(10), youngest first, greedy, retired at the endurance. Of equal victims the least erased is taken.
-    /// Source: [P] and [C] sheet §4; [C] `select_victim_line`.
+    /// Fixed capacity: PWL(10), greedy, retired at the endurance. Of equal victims the least erased is taken. One frontier takes the
+    /// superblock that has been erased longest, which is the artifact's rule; the text has the youngest.
+    /// Source: [P] and [C] sheet §4; [C] `select_victim_line`, `get_next_free_line` and `gc_write_page` of every version.
     Traditional,
     /// The capacity-variant drive by the letter: equation 5.1, host writes to the oldest, moved data to the youngest.
     /// Source: [P] sheet §3.4 to §3.6.
@@ -85,6 +86,29 @@ impl Design {
     }
 }
 
+/// The rule by which a variable drive is degraded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DegradeRule {
+    /// The manager sets it: spare space below its first share, a watermark, or a reduction that failed. It sets the drive back when
+    /// there is room again. Source: [P] sheet cvss §3.7.
+    Manager,
+    /// The drive sets it for good: when a superblock retires and more than three quarters of the flash that is left hold valid data, or
+    /// when a victim is more than half valid and any superblock has retired. Source: [C] `do_gc` and `select_victim_line` of the
+    /// artifact of 16 and 17 December 2023.
+    Drive,
+}
+
+impl Named for DegradeRule {
+    const ALL: &'static [Self] = &[Self::Manager, Self::Drive];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Manager => "manager",
+            Self::Drive => "drive",
+        }
+    }
+}
+
 /// A drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceConfig {
@@ -99,6 +123,8 @@ pub struct DeviceConfig {
     pub weights: ScoreWeights,
     /// Whether the artifact's drive moves data that is read much out of worn flash. Source: [C] sheet cvss §3.6.
     pub exchanges_read_hot: bool,
+    /// Rule by which a variable drive is degraded.
+    pub degraded_by: DegradeRule,
     /// Errors and retries.
     pub wear: WearModel,
 }
@@ -173,14 +199,18 @@ impl DeviceConfig {
             ..FtlConfig::default()
         };
         let traditional = FtlConfig {
-            allocation: Allocation::YoungestFirst,
+            allocation: Allocation::Fifo,
+            frontiers: Frontiers::Shared,
             ties: VictimTies::LeastErased,
             wear_leveling: PROGRESSIVE,
             ..base
         };
         match self.design {
             Design::Traditional => traditional,
-            Design::AutoStream => FtlConfig { host_streams: HOST_STREAMS_MAX, ..traditional },
+            // Its code is not public; streams are frontiers of their own.
+            Design::AutoStream => {
+                FtlConfig { host_streams: HOST_STREAMS_MAX, frontiers: Frontiers::Separate, ..traditional }
+            }
             Design::Literal => FtlConfig {
                 allocation: Allocation::WearFocusing,
                 victim: VictimPolicy::CapacityVariant(self.weights),
@@ -213,7 +243,8 @@ pub(super) mod tests {
             retention_days: 0.0,
         };
         let weights = ScoreWeights::default();
-        DeviceConfig { design, reliability, requirement: None, weights, exchanges_read_hot: true, wear }
+        let degraded_by = DegradeRule::Manager;
+        DeviceConfig { design, reliability, requirement: None, weights, exchanges_read_hot: true, degraded_by, wear }
     }
 
     #[test]

@@ -6,6 +6,20 @@ use super::times::Timing;
 /// Most retries counted by themselves; more count as these.
 pub const RETRIES_MAX: usize = 14;
 
+/// Share of the endurance by which erases of superblocks in one state of wear differ from the mean. [A] as row 6 defines it
+const STATE_SHARE: f64 = 0.05;
+
+/// Share of superblocks with these erases that are in one state of wear: within a twentieth of the endurance around the mean.
+/// Zero without superblocks. Source: \[A\] the published figure has bins that it does not name.
+pub fn share_in_one_state(erases: &[u32], endurance: u32) -> f64 {
+    if erases.is_empty() {
+        return 0.0;
+    }
+    let mean = erases.iter().copied().map(f64::from).sum::<f64>() / erases.len() as f64;
+    let is_near = |&&erases: &&u32| (f64::from(erases) - mean).abs() <= STATE_SHARE * f64::from(endurance);
+    erases.iter().filter(is_near).count() as f64 / erases.len() as f64
+}
+
 /// The drive between two moments. Pages are of the model, 1 MiB.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CvssSample {
@@ -66,10 +80,10 @@ impl CvssFigures {
         (self.load_pages * PAGE_BYTES) as f64
     }
 
-    /// Requests a second of a sample by those of the first.
+    /// Requests a second of a sample by those of the first; 1 where none were timed.
     pub fn performance(&self, sample: &CvssSample) -> f64 {
-        let first = self.samples.first().map_or(1.0, |first| first.timing.requests_per_second);
-        sample.timing.requests_per_second / first
+        let first = self.samples.first().map_or(0.0, |first| first.timing.requests_per_second);
+        if first > 0.0 { sample.timing.requests_per_second / first } else { 1.0 }
     }
 
     /// Bytes that the load wrote while performance was never below `share`.
@@ -115,4 +129,31 @@ pub(super) fn percentile_99(reads: &[u64; RETRIES_MAX + 1]) -> u32 {
         }
     }
     RETRIES_MAX as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_timed_has_the_performance_of_the_first() {
+        let rate = |requests_per_second| {
+            let timing = Timing { requests_per_second, ..Timing::default() };
+            CvssSample { timing, ..CvssSample::default() }
+        };
+        let performance = |rates: [f64; 2]| {
+            let samples = rates.map(rate);
+            CvssFigures { samples: samples.to_vec(), ..CvssFigures::default() }.performance(&samples[1])
+        };
+        // A record is kept as text, which has no word for zero by zero.
+        assert_eq!([performance([0.0, 0.0]), performance([4.0, 3.0])], [1.0, 0.75]);
+    }
+
+    #[test]
+    fn one_state_of_wear_is_a_twentieth_of_the_endurance_around_the_mean() {
+        assert_eq!(share_in_one_state(&[100, 110, 90, 100], 300), 1.0);
+        // The mean is 125, and 15 erases to both sides of it belong to it.
+        assert_eq!(share_in_one_state(&[100, 140, 110, 150], 300), 0.5);
+        assert_eq!(share_in_one_state(&[], 300), 0.0);
+    }
 }

@@ -39,9 +39,9 @@ mod stretches;
 mod times;
 
 pub use closed::{ideal_focusing_bytes, retries_allowed};
-pub use design::{Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
+pub use design::{DegradeRule, Design, DeviceConfig, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
 pub use error::CvssError;
-pub use figures::{CvssFigures, CvssSample, RETRIES_MAX};
+pub use figures::{CvssFigures, CvssSample, RETRIES_MAX, share_in_one_state};
 pub use filebench::{FilebenchConfig, FilebenchLife, FilebenchLoad};
 pub(crate) use fio::pages_of;
 pub use fio::{FioConfig, FioLife, FioLoad};

@@ -5,10 +5,12 @@
 //!
 //! Source: [P] sheet cvss §3.3 and §3.8; [X] defaults of F2FS for discards.
 
-use super::design::{ACCELERATION, Design, DeviceConfig, ENDURANCE, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS};
+use super::design::{
+    ACCELERATION, DegradeRule, Design, DeviceConfig, ENDURANCE, LOGICAL_PAGES, PAGE_BYTES, RAW_PAGES, SUPERBLOCKS,
+};
 use super::drive::{DriveWindow, TimedDrive};
 use super::error::CvssError;
-use super::figures::{CvssFigures, CvssSample, percentile_99};
+use super::figures::{CvssFigures, CvssSample, percentile_99, share_in_one_state};
 use super::host::HostConfig;
 use super::manager::{Answer, Capacities, Manager};
 use super::mounted_files::{DiscardRule, MountedFiles, Placement};
@@ -39,8 +41,12 @@ const AMPLIFICATION_MAX: u64 = 20;
 /// Pages written before amplification is looked at. [A] once the drive's capacity
 const AMPLIFICATION_OVER: u64 = RAW_PAGES as u64;
 
-/// Share of the endurance by which erases of superblocks in one state of wear differ from the mean. [A] as row 6 defines it
-const STATE_SHARE: f64 = 0.05;
+/// Share of the flash left in use that is valid when a superblock retires, above which a drive degrades itself.
+/// Source: [C] `do_gc` of the artifact of 16 December 2023.
+const VALID_MOST: f64 = 0.75;
+
+/// Share of a victim that is valid, above which it does so once any superblock has retired. Source: [C] `select_victim_line` of the same.
+const VICTIM_VALID_MOST: f64 = 0.5;
 
 /// The file system between programs and drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +116,8 @@ pub(super) struct Mounted {
     counted: FtlCounters,
     /// Counters when amplification was looked at last.
     judged: FtlCounters,
+    /// Counters when the last victim was looked at.
+    emptied: FtlCounters,
     figures: CvssFigures,
 }
 
@@ -165,6 +173,7 @@ impl Mounted {
             next_look: 0,
             counted: FtlCounters::default(),
             judged: FtlCounters::default(),
+            emptied: FtlCounters::default(),
             figures: CvssFigures::default(),
         })
     }
@@ -239,6 +248,9 @@ impl Mounted {
             self.next_look = self.written() + LOOK_PAGES;
             self.look()?;
         }
+        if self.device.degraded_by == DegradeRule::Drive && self.device.design.is_variable() {
+            self.look_at_victims();
+        }
         if self.drive().ftl().retired_superblocks() == self.retired {
             return Ok(false);
         }
@@ -253,14 +265,47 @@ impl Mounted {
             moved = self.shrink(pages)?;
             self.manager.answer(if moved { Answer::Shrunk } else { Answer::Refused });
         }
-        self.degrade();
+        match self.device.degraded_by {
+            DegradeRule::Manager => self.obey_manager(),
+            DegradeRule::Drive if self.valid_share() > VALID_MOST => self.degrade(true),
+            DegradeRule::Drive => {}
+        }
         Ok(moved)
     }
 
     /// Sets the drive to the mode that the manager says.
-    fn degrade(&mut self) {
-        let (device, degrades) = (self.device, self.manager.degrades(self.capacities()));
-        device.degrade(self.drive_mut().ftl_mut(), degrades);
+    fn obey_manager(&mut self) {
+        let degrades = self.manager.degrades(self.capacities());
+        self.degrade(degrades);
+    }
+
+    fn degrade(&mut self, on: bool) {
+        let device = self.device;
+        device.degrade(self.drive_mut().ftl_mut(), on);
+    }
+
+    /// Valid share of the flash that is not retired, with what the drive has not been told of.
+    fn valid_share(&self) -> f64 {
+        let ftl = self.drive().ftl();
+        let valid = ftl.valid_counts().sum::<u32>();
+        let in_use = (SUPERBLOCKS - ftl.retired_superblocks()) * ftl.layout().slots_per_superblock;
+        f64::from(valid) / f64::from(in_use.max(1))
+    }
+
+    /// Degrades a drive whose victims cost more than they gain; several since the last look count as one by their mean.
+    fn look_at_victims(&mut self) {
+        let ftl = self.drive().ftl();
+        let counters = *ftl.counters();
+        if counters.erased_superblocks == self.emptied.erased_superblocks {
+            return;
+        }
+        let since = counters.since(&self.emptied);
+        let victims = since.erased_superblocks * u64::from(ftl.layout().slots_per_superblock);
+        let is_costly = since.moved_slots as f64 > VICTIM_VALID_MOST * victims as f64;
+        self.emptied = counters;
+        if is_costly && counters.retired_superblocks > 0 {
+            self.degrade(true);
+        }
     }
 
     /// Steps 4 to 6 of the manager's sequence; whether the file system shrank.
@@ -273,8 +318,8 @@ impl Mounted {
     fn look(&mut self) -> Result<(), Stop> {
         let exchanges = self.device.exchanges_read_hot && self.device.design == Design::Artifact;
         self.drive_mut().look();
-        if self.device.design.is_variable() {
-            self.degrade();
+        if self.device.design.is_variable() && self.device.degraded_by == DegradeRule::Manager {
+            self.obey_manager();
         }
         if exchanges && !self.drive().ftl().degraded() {
             let (retries, in_use) = (self.drive().retries().to_vec(), SUPERBLOCKS - self.retired);
@@ -307,9 +352,6 @@ impl Mounted {
         let (blocks, used) = self.files.space();
         let kept = (0..blocks).filter(|&block| ftl.lookup(block).is_some()).count() as f64;
         let erases: Vec<u32> = ftl.erase_counts().map(|erases| ACCELERATION * erases).collect();
-        let mean = f64::from(erases.iter().sum::<u32>()) / f64::from(SUPERBLOCKS);
-        let is_near = |&&erases: &&u32| (f64::from(erases) - mean).abs() <= STATE_SHARE * f64::from(ENDURANCE);
-        let in_one_state = erases.iter().filter(is_near).count();
         let share = |count: u64| count as f64 / window.requests.max(1) as f64;
         let has_reads = window.reads.count() > 0;
         let sample = CvssSample {
@@ -332,7 +374,7 @@ impl Mounted {
             retired: self.retired,
             logical_pages: blocks,
             degraded: ftl.degraded(),
-            in_one_state: in_one_state as f64 / f64::from(SUPERBLOCKS),
+            in_one_state: share_in_one_state(&erases, ENDURANCE),
             misjudged: (kept - f64::from(used)) / f64::from(blocks),
         };
         self.counted = counters;

@@ -168,7 +168,7 @@ fn age(files: &mut CvfsFiles<TimedDrive>, seed: u64) -> Result<u32, FilesError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cvss::Design;
+    use crate::cvss::{DegradeRule, Design};
     use flashyard_cvfs::{Kind, NewInode, ROOT};
     use flashyard_ftl::ScoreWeights;
     use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
@@ -186,6 +186,7 @@ mod tests {
             requirement: None,
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
+            degraded_by: DegradeRule::Drive,
             wear,
         }
     }

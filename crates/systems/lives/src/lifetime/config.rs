@@ -30,7 +30,9 @@ pub struct LifeConfig {
     pub ftl: FtlConfig,
     /// End of life.
     pub capacity: Capacity,
-    /// Random writes of the whole drive before the workload, after one sequential fill.
+    /// Whether the whole drive is written in order before the workload.
+    pub filled: bool,
+    /// Random writes of the whole drive before the workload, after that.
     pub random_fills: u32,
     /// The file system keeps the workload's data in extents of this many slots all over the drive; in one piece at
     /// its beginning without.

@@ -52,8 +52,8 @@ impl Life {
         if footprint == 0 || footprint > logical {
             return Err(LifeError::Footprint { footprint, logical });
         }
-        let filling =
-            FtlConfig { filled_slots: logical, drawn: false, wear_leveling: WearLeveling::None, ..config.ftl };
+        let filled_slots = if config.filled { logical } else { 0 };
+        let filling = FtlConfig { filled_slots, drawn: false, wear_leveling: WearLeveling::None, ..config.ftl };
         let mut ftl = Ftl::new(&config.geometry, filling)?.with_whole_maps();
         let mut medium = CountingMedium::default();
         precondition(&mut ftl, &mut medium, &config)?;
@@ -326,6 +326,7 @@ mod tests {
             geometry,
             ftl,
             capacity,
+            filled: true,
             random_fills: 1,
             extent_slots: None,
             footprint_slots: footprint,

@@ -5,9 +5,9 @@ use crate::cvss::Design;
 use flashyard_report::{CapacityRecord, ChartSection, Comparison, Placed, capacity_section};
 
 pub(super) fn sections(lives: &[(CvssRun, CapacityRecord)], _: &[Comparison]) -> Vec<ChartSection> {
-    // Lives with another code or other weights are beside the point.
+    // Lives with another code, other weights or another rule of degraded drives are beside the point.
     let plain: Vec<&(CvssRun, CapacityRecord)> =
-        lives.iter().filter(|(run, _)| run.ecc_bits.is_none() && run.heavy.is_none()).collect();
+        lives.iter().filter(|(run, _)| run.ecc_bits.is_none() && run.heavy.is_none() && !run.is_managed).collect();
     let rivals = |run: &CvssRun| plain.iter().filter(|(other, _)| panel(other) == panel(run)).count();
     let placed: Vec<Placed<'_, CapacityRecord>> = plain
         .iter()

@@ -1,7 +1,7 @@
 //! Numbers of lives under overwrites: fio and Filebench, and the study of errors and weights.
 //!
 use super::runs::CapacityNumber;
-use super::runs::{CvssRun, Heavy, run};
+use super::runs::{CvssRun, Heavy, PASSES, run};
 use crate::cvss::Design;
 use crate::cvss::Design::{Artifact, AutoStream, Literal, Traditional};
 use crate::cvss::{Below, DiscardRule, Placement, ideal_focusing_bytes};
@@ -58,9 +58,8 @@ const RANDOM_70: FioLoad = ["random-70-direct", "random-70"];
 
 pub(super) fn numbers() -> Vec<CapacityNumber> {
     let mut numbers = vec![
-        number("wear-one-state", [Job::Artifact.life(Traditional, RANDOM_30)], |lives| {
-            100.0 * lives[0].mean(|sample| sample.in_one_state)
-        }),
+        number("wear-one-state", [run(Traditional, PASSES)], in_one_state),
+        number("wear-one-state-fio", [Job::Artifact.life(Traditional, RANDOM_30)], in_one_state),
         Number::of("zipf-30-tb-bound", [], |_| ideal_focusing_bytes(137.438_953_472e9, 38e9, 0.0737, 290) / TB),
     ];
     numbers.extend(filebench());
@@ -68,9 +67,38 @@ pub(super) fn numbers() -> Vec<CapacityNumber> {
     for job in [Job::Artifact, Job::Defaults, Job::InPlace] {
         numbers.extend(of_fio(job));
     }
+    numbers.extend(managed());
     numbers.extend(errors());
     numbers.extend(weights());
     numbers
+}
+
+/// Superblocks in one state of wear, in percent, mean over the samples.
+fn in_one_state(lives: &[&CapacityRecord]) -> f64 {
+    100.0 * lives[0].mean(|sample| sample.in_one_state)
+}
+
+/// Rows 14 to 17 where the manager degrades the drive by the rule of the text.
+fn managed() -> Vec<CapacityNumber> {
+    let life = |load| CvssRun { is_managed: true, ..Job::Artifact.life(Artifact, load) };
+    let rival = |load| Job::Artifact.life(Traditional, load);
+    let gain = |lives: &[&CapacityRecord]| {
+        let ratio = |(ours, theirs): (&CapacityRecord, &CapacityRecord)| {
+            percent_above(ours.written_bytes_at_80, theirs.written_bytes_at_80)
+        };
+        mean(pairs(lives).map(ratio))
+    };
+    let both = |loads: &[FioLoad]| -> Vec<CvssRun> {
+        loads.iter().map(|&load| life(load)).chain(loads.iter().map(|&load| rival(load))).collect()
+    };
+    vec![
+        number("zipf-30-tb-cvss-manager", [life(ZIPF_30)], |lives| lives[0].written_bytes_at_80 / TB),
+        number("random-30-over-trss-artifact-manager", both(&[RANDOM_30]), gain),
+        number("70-over-trss-artifact-manager", both(&[ZIPF_70, RANDOM_70]), gain),
+        number("zipf-70-more-than-trss-manager", both(&[ZIPF_70]), |lives| {
+            (lives[0].written_bytes - lives[1].written_bytes) / TB
+        }),
+    ]
 }
 
 /// Rows 10 and 11: discards are forced above both drives. Those of an idle file system above the traditional one are a reading.

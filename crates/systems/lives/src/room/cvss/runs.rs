@@ -2,9 +2,11 @@
 
 use super::section::CvssScenario;
 use crate::cvss::{
-    Below, CvssFigures, CvssSample, Design, DeviceConfig, DiscardRule, FilebenchConfig, FilebenchLife, FioConfig,
-    FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife, Timing, reads_beside_holes, shrink_seconds,
+    Below, CvssFigures, CvssSample, DegradeRule, Design, DeviceConfig, DiscardRule, FilebenchConfig, FilebenchLife,
+    FioConfig, FioLife, PAGE_BYTES, Placement, RAW_PAGES, StoreConfig, StoreLife, Timing, reads_beside_holes,
+    share_in_one_state, shrink_seconds,
 };
+use crate::room::life::evenness::erases_after_passes;
 use flashyard_cvfs::{BLOCK_BYTES, Method};
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
@@ -33,6 +35,8 @@ pub(crate) struct CvssRun {
     pub(super) heavy: Option<Heavy>,
     /// Whether the user requires a share of the first performance.
     pub(super) is_required: bool,
+    /// Whether the manager degrades the drive, as the text says, whatever the scenario has.
+    pub(super) is_managed: bool,
     /// The file system below the work.
     pub(super) below: Below,
     /// Work, by its name in the scenario, or a way of giving capacity back.
@@ -47,11 +51,19 @@ const SHRINKING: [(&str, Method); 3] =
 /// 16 and 4,096 KiB.
 pub(super) const HOLES_READS: [(&str, usize); 2] = [("holes-reads-16k", 4), ("holes-reads-4m", 1024)];
 
+/// Work that is no life either: passes of a trace on the drive of the wear-leveling study. Source: [P] sheet cvss §7, row 6.
+pub(super) const PASSES: &str = "passes-dtrs";
+/// Source: [P] the same.
+const PASSES_TRACE: &str = "DTRS";
+/// Source: [P] the same.
+const PASSES_COUNT: u32 = 100;
+
 /// A life of a design as it is published.
 pub(super) const fn run(design: Design, load: &'static str) -> CvssRun {
     // [P] sheet §3.4: 5 % by default. The artifact goes by erases.
     let rate_percent = if matches!(design, Design::Literal) { Some(5) } else { None };
-    CvssRun { design, rate_percent, ecc_bits: None, heavy: None, is_required: false, below: Below::PUBLISHED, load }
+    let (is_required, is_managed, below) = (false, false, Below::PUBLISHED);
+    CvssRun { design, rate_percent, ecc_bits: None, heavy: None, is_required, is_managed, below, load }
 }
 
 impl CvssRun {
@@ -72,6 +84,9 @@ impl CvssRun {
         }
         if self.is_required {
             name += " required";
+        }
+        if self.is_managed {
+            name += " managed";
         }
         name
     }
@@ -102,12 +117,14 @@ impl CvssRun {
                 ..ScoreWeights::default()
             },
         };
+        let by_the_text = self.is_managed || self.design == Design::Literal;
         DeviceConfig {
             design: self.design,
             reliability: self.rate_percent.map(|percent| f64::from(percent) / 100.0),
             requirement: self.is_required.then_some(base.cvss.device.requirement),
             weights,
             exchanges_read_hot: base.cvss.device.exchange_read_hot,
+            degraded_by: if by_the_text { DegradeRule::Manager } else { base.cvss.device.degraded_by.0 },
             wear,
         }
     }
@@ -127,7 +144,7 @@ impl NamedRun for CvssRun {
     fn carry_out(
         &self,
         base: &CvssScenario,
-        _files: &'static dyn Files,
+        files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<CapacityRecord>, ScenarioError> {
         // Of the pages that ideal wear leveling would let the host write.
@@ -138,6 +155,10 @@ impl NamedRun for CvssRun {
             go_on
         };
         let (device, host, below, seed) = (self.device(base), base.host(), self.below, base.seed);
+        if self.load == PASSES {
+            let even = erases_after_passes(PASSES_TRACE, PASSES_COUNT, files, observer)?;
+            return Ok(even.map(|(counts, endurance)| record(self.name(), &evenness(&counts, endurance))));
+        }
         let figures = if let Some(&(_, method)) = SHRINKING.iter().find(|(name, _)| *name == self.load) {
             shrink_seconds(device, method, seed).map(once)
         } else if let Some(&(_, blocks)) = HOLES_READS.iter().find(|(name, _)| *name == self.load) {
@@ -159,6 +180,13 @@ impl NamedRun for CvssRun {
     fn table(records: &[CapacityRecord]) -> String {
         flashyard_report::capacity_table(records)
     }
+}
+
+/// Figures of a drive whose superblocks have `counts` erases: one sample with the share of one state of wear.
+fn evenness(counts: &[u32], endurance: u32) -> CvssFigures {
+    let erases_mean = counts.iter().copied().map(f64::from).sum::<f64>() / counts.len() as f64;
+    let sample = CvssSample { in_one_state: share_in_one_state(counts, endurance), ..CvssSample::default() };
+    CvssFigures { samples: vec![sample], erases_mean, ..CvssFigures::default() }
 }
 
 /// Figures of a drive that did one operation.

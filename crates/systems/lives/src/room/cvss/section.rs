@@ -1,6 +1,6 @@
 //! The `[cvss]` section of scenarios: the drive, the host, and loads.
 
-use crate::cvss::{FilebenchLoad, FioLoad, HostConfig, PAGE_BYTES, StoreLoad, pages_of};
+use crate::cvss::{DegradeRule, FilebenchLoad, FioLoad, HostConfig, PAGE_BYTES, StoreLoad, pages_of};
 use flashyard_applications::filebench::PersonalityName;
 use flashyard_describe::{Choice, RetryName, Scenario, ScenarioError, Section, Size};
 use flashyard_ftl::ScoreWeights;
@@ -63,6 +63,9 @@ pub(super) struct DeviceSection {
     pub(super) requirement: f64,
     /// Whether the artifact's drive moves data that is read much out of worn flash.
     pub(super) exchange_read_hot: bool,
+    /// Rule by which the artifact's drive is degraded: manager (too little spare space, or a reduction that failed) or drive (three quarters of
+    /// its flash valid at a retirement, or a victim half valid).
+    pub(super) degraded_by: Choice<DegradeRule>,
     /// Weights of invalid share, age and reads in equation 5.1.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     weights: [f64; 3],

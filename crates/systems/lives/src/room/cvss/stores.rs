@@ -94,6 +94,9 @@ fn lifetimes() -> Vec<CapacityNumber> {
         number("summary-lifetime", both(6), ratio),
         number("until-death-ratio", [4, 6].map(|percent| STORES.map(|load| at(percent, load))).concat(), ratio),
     ];
+    let managed = STORES.map(|load| CvssRun { is_managed: true, ..at(6, load) });
+    let fixed = STORES.map(|load| run(Traditional, load));
+    numbers.push(number("until-death-6-manager", [managed, fixed].concat(), ratio));
     let (ours, theirs) = (at(6, "store-a"), run(Traditional, "store-a"));
     // Discards above the variable drive are forced as published.
     numbers.push(number("until-death-6-forced", [ours, CvssRun { below: FORCED, ..theirs }], ratio));

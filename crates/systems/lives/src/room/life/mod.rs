@@ -1,5 +1,6 @@
 //! The lifetime of one drive: the studies of wear leveling and of fast-forward ageing.
 
+pub(crate) mod evenness;
 mod forward;
 pub(crate) mod lived;
 mod passes;

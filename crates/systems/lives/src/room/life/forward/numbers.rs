@@ -20,7 +20,7 @@ pub(super) fn sweep_id(trace: &str, factor: f64) -> String {
 
 pub(super) fn numbers() -> Vec<ForwardNumber> {
     let mut numbers = vec![
-        number("best-accuracy", all(Threshold), |records| most(&of(records, "two-point", 2.0))),
+        number("best-accuracy", second(Threshold), |records| most(&of(records, "two-point", 2.0))),
         number("vdi-two-point", [run(UntilFailure, "VDI")], |records| of(records, "two-point", 1.5)[0]),
         number("speed-up", all(UntilFailure), |records| {
             let tries = records.iter().filter_map(|record| record.of("two-point", 2.0));
@@ -39,16 +39,16 @@ pub(super) fn numbers() -> Vec<ForwardNumber> {
         numbers.push(number(&id, [run(UntilFailure, "YCSB-A")], move |records| of(records, prediction, 1.5)[0]));
         for (platform, name) in [(Threshold, "threshold"), (Public, "public")] {
             let id = format!("{name}-{prediction}-mean");
-            numbers.push(number(&id, all(platform), move |records| mean(&of(records, prediction, 2.0))));
+            numbers.push(number(&id, second(platform), move |records| mean(&of(records, prediction, 2.0))));
         }
     }
     for (platform, name) in [(Threshold, "threshold"), (Public, "public")] {
         let id = format!("{name}-two-point-least");
-        numbers.push(number(&id, all(platform), |records| least(&of(records, "two-point", 2.0))));
+        numbers.push(number(&id, second(platform), |records| least(&of(records, "two-point", 2.0))));
     }
-    numbers.push(number("threshold-devs-most", all(Threshold), |records| most(&of(records, "devs", 2.0))));
+    numbers.push(number("threshold-devs-most", second(Threshold), |records| most(&of(records, "devs", 2.0))));
     for (platform, name) in [(Threshold, "threshold"), (Public, "public")] {
-        numbers.push(number(&format!("{name}-two-point-ahead"), all(platform), |records| {
+        numbers.push(number(&format!("{name}-two-point-ahead"), second(platform), |records| {
             let [ours, devs, cml] = ["two-point", "devs", "cml"].map(|prediction| of(records, prediction, 2.0));
             let ahead = ours.iter().zip(devs.iter().zip(&cml)).all(|(ours, (devs, cml))| ours > devs && ours > cml);
             f64::from(u8::from(ahead))
@@ -114,6 +114,13 @@ fn run(platform: Platform, name: &str) -> ForwardRun {
 
 fn all(platform: Platform) -> Vec<ForwardRun> {
     (0..TRACES.len()).map(|trace| ForwardRun { platform, trace }).collect()
+}
+
+/// Runs on the second simulator: under the traces that its public code predicts. Source: \[C\] `PageMapping::write`, which knows
+/// the nine Microsoft production servers.
+fn second(platform: Platform) -> Vec<ForwardRun> {
+    let elsewhere = ["YCSB-A", "VDI"];
+    all(platform).into_iter().filter(|run| !elsewhere.contains(&TRACES[run.trace].name)).collect()
 }
 
 /// Accuracies of one way under every trace, in percent.

@@ -25,10 +25,10 @@ pub(super) enum Platform {
     /// No wear leveling, no retirement, 600 periods. Source: [P] sheet §7, row 5.
     NoLeveling,
     /// The second simulator as it is described: wear leveling by a threshold of the uneven factor, 600 periods of
-    /// 100,000 erases. Source: [P] sheet §4, row 4.
+    /// 100,000 erases, on a drive that was filled before like the others. Source: [P] sheet §4, row 4.
     Threshold,
     /// The second simulator as it is public: erased blocks in the order of their erases, and nothing is moved; the
-    /// uneven factor is counted only. Source: [C] SimpleSSD 2.0, named Amber in print.
+    /// uneven factor is counted only, and nothing was written before. Source: [C] SimpleSSD 2.0, named Amber in print.
     Public,
 }
 
@@ -47,6 +47,9 @@ impl Platform {
 
 /// Periods of the long platforms. Source: [P] sheet §7, rows 4 and 5.
 const LONG: u32 = 600;
+
+/// Share of its blocks that the public simulator keeps erased. Source: [C] `GCThreshold`.
+const PUBLIC_ERASED: f64 = 0.05;
 
 /// Wear leveling of the second simulator. Source: [P] a threshold of the uneven factor; [C] which, is the default of
 /// the public code's development branch.
@@ -92,6 +95,11 @@ impl ForwardRun {
                 scenario.drive.allocation = Some(Choice(Allocation::YoungestFirst));
                 scenario.drive.wear_leveling = (self.platform == Platform::Threshold).then_some(Policy(UNEVEN));
                 scenario.life.retire = Some(false);
+                if self.platform == Platform::Public {
+                    // Source: [C] `FillRatio`, `InvalidPageRatio` and `GCThreshold` of the configuration beside that simulator.
+                    (scenario.life.filled, scenario.life.random_fills) = (Some(false), Some(0));
+                    scenario.drive.reclaim_below = (PUBLIC_ERASED * f64::from(scenario.drive.blocks_per_plane)) as u32;
+                }
             }
         }
         scenario

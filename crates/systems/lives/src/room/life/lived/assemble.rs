@@ -70,6 +70,7 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
         geometry: drive.data_geometry(),
         ftl,
         capacity,
+        filled: section.filled.unwrap_or(true),
         random_fills: section.random_fills.unwrap_or(RANDOM_FILLS),
         extent_slots,
         footprint_slots,

@@ -74,7 +74,9 @@ pub struct LifeSection {
     /// The file system keeps the data in extents of this size all over the drive.
     #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "1 TiB"))]
     pub extent: Option<Size>,
-    /// Random writes of the whole drive before the workload; 3 without it.
+    /// Whether the whole drive is written in order before the workload; it is without it.
+    pub filled: Option<bool>,
+    /// Random writes of the whole drive before the workload, after that; 3 without it.
     #[schemars(range(min = 0, max = 100))]
     pub random_fills: Option<u32>,
     /// Drive writes between two rows of the table; 5 without it.
