@@ -68,6 +68,7 @@ impl World {
                 DriveEffect::Ready => self.check_tearing(),
                 DriveEffect::SegmentsReturned { loan } => self.returned.push(loan),
                 DriveEffect::SegmentsRecovered { loan } => self.recovered.push(loan),
+                DriveEffect::FetchPage { .. } | DriveEffect::StorePages { .. } => panic!("the drive has its own map"),
             }
         }
     }
