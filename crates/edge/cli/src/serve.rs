@@ -10,8 +10,8 @@ use crate::{Outcome, fronts, output, parallel, volumes};
 use anyhow::{Context, Result, bail};
 use flashyard_blk::{VolumeError, VolumeInfo};
 use flashyard_live::{
-    ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp, Tempo, noise,
-    run_load,
+    BlockFormat, ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp,
+    Tempo, noise, run_load, set_format,
 };
 use flashyard_scenario::{Overrides, Purpose, Resolved, Scenario, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
@@ -93,8 +93,9 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
     let mut engine = Engine::new(session, media, &exports, tempo).context("the engine cannot begin")?;
     for &volume in &exports {
-        let block_bytes = scenario.serve.block.bytes();
-        engine.set_block_bytes(volume, block_bytes).with_context(|| format!("serve.block of {}", scenario.name))?;
+        let block = BlockFormat::with_protection(scenario.serve.block.bytes(), scenario.serve.protection.kind());
+        let named = || format!("serve.block and serve.protection of {}", scenario.name);
+        set_format(&mut engine, volume, block).with_context(named)?;
     }
     divide(&mut engine, &resolved, recovered.is_some())?;
     if options.load.is_some() && engine.volumes().iter().any(|volume| volume.block_bytes != UNIT_BYTES) {
@@ -185,6 +186,9 @@ fn traits_of(options: &ServeOptions, resolved: &Resolved, volumes: &[VolumeInfo]
     let traits = Traits { endurance_erases: serve.endurance_erases, zones: zones.collect() };
     if let Some(zoned) = traits.zones.keys().next() {
         let because = format!("drive {zoned} is zoned (serve.zones)");
+        if serve.protection.kind() > 0 {
+            bail!("serve.protection: {because}, and zones have blocks without metadata; leave one of them out");
+        }
         if options.load.is_some() {
             bail!("--load: {because}, and the load writes anywhere; leave one of them out");
         }

@@ -174,6 +174,7 @@ fn zones_that_cannot_be_served_are_refused_with_their_place() {
         (refused(&[zones, "serve.zones.drives=[12]"], &listen), "drive 12 is not served"),
         (refused(&[zones], &[]), "only NVMe/TCP shows zones"),
         (refused(&[zones, "serve.block=512 B"], &listen), "zones have blocks of 4 KiB"),
+        (refused(&[zones, "serve.protection=type-1"], &listen), "zones have blocks without metadata"),
         (refused(&[zones], &["--listen", "127.0.0.1:0", "--load", "4"]), "the load writes anywhere"),
     ];
     for (message, expected) in cases {

@@ -5,6 +5,7 @@ mod erase;
 mod gather;
 mod manage;
 mod pending;
+mod protect;
 mod request;
 mod tables;
 mod window;
@@ -15,7 +16,7 @@ use crate::error::{BlockSizeError, EngineError};
 use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::hook::{EngineAccess, Hook, carry_out};
-use crate::media::Media;
+use crate::media::{BlockFormat, Media};
 use crate::namespaces::{ManageError, Spaces};
 use crate::report::Report;
 use flashyard_blk::{Operation, VolumeInfo};
@@ -24,7 +25,7 @@ use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use request::{Change, Erasing, Gather, Pending, Places, Waiting};
+use request::{Carried, Change, Erasing, Gather, Pending, Places, Waiting};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -63,6 +64,24 @@ const KEEP_PERIOD: Duration = Duration::from_millis(500);
 /// Errors: more units than it has; a volume that lies on several drives; a record that cannot be kept.
 pub fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Result<(), ManageError> {
     manage::divide(engine, volume, sizes)
+}
+
+/// Sets the format of a volume's blocks as [`Engine::set_block_bytes`] sets their size.
+///
+/// Errors: those of [`Engine::set_block_bytes`]; metadata that has no place.
+pub fn set_format(engine: &mut Engine, volume: VolumeId, block: BlockFormat) -> Result<(), BlockSizeError> {
+    if !block.exists() {
+        return Err(BlockSizeError::Unknown(block.data_bytes));
+    }
+    let drives = engine.session.world().drives_of(volume);
+    if block != BlockFormat::plain(SLOT_BYTES) && drives.len() > 1 {
+        return Err(BlockSizeError::SeveralDrives(volume));
+    }
+    let formatted = engine.media.drive(drives[0]).before().erasures.block;
+    let block = formatted.unwrap_or(block);
+    tables::prepare(engine, volume, block).map_err(|error| BlockSizeError::NotKept(error.to_string()))?;
+    erase::set_blocks(engine, volume, block);
+    Ok(())
 }
 
 /// Whether a volume was divided into namespaces, be it one. Panics beyond the volumes of the world.
@@ -174,7 +193,7 @@ impl Engine {
             bytes: [0; 2],
         };
         manage::resume(&mut engine)?;
-        erase::resume(&mut engine);
+        erase::resume(&mut engine)?;
         Ok(engine)
     }
 
@@ -185,16 +204,7 @@ impl Engine {
     /// Errors: a size that there is not; smaller blocks of a volume that lies on several drives, as what one of them holds beside
     /// such a block may be old.
     pub fn set_block_bytes(&mut self, volume: VolumeId, block_bytes: u32) -> Result<(), BlockSizeError> {
-        if !matches!(block_bytes, 512 | SLOT_BYTES) {
-            return Err(BlockSizeError::Unknown(block_bytes));
-        }
-        if block_bytes < SLOT_BYTES && self.session.world().drives_of(volume).len() > 1 {
-            return Err(BlockSizeError::SeveralDrives(volume));
-        }
-        let drive = self.session.world().drives_of(volume)[0];
-        let formatted = self.media.drive(drive).before().erasures.block_bytes;
-        erase::set_blocks(self, volume, formatted.unwrap_or(block_bytes));
-        Ok(())
+        set_format(self, volume, BlockFormat::plain(block_bytes))
     }
 
     /// Adds a way for clients to reach the enclosure.
@@ -362,13 +372,13 @@ impl Engine {
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
             match inbound {
-                Inbound::Submit { front, tag, request, payload }
+                Inbound::Submit { front, tag, request, payload, metadata }
                     if self.spaces.of(request.volume).is_contiguous() || request.operation == Operation::Flush =>
                 {
-                    self.submit(now, (front, tag), request, payload);
+                    self.submit(now, (front, tag), request, Carried { payload, metadata });
                 }
-                Inbound::Submit { front, tag, request, payload } => {
-                    gather::submit_in_parts(self, now, (front, tag), request, payload);
+                Inbound::Submit { front, tag, request, payload, metadata } => {
+                    gather::submit_in_parts(self, now, (front, tag), request, Carried { payload, metadata });
                 }
                 Inbound::Control { front, tag, control } => {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);

@@ -26,13 +26,16 @@ pub enum EngineError {
     Journal(#[source] io::Error),
 }
 
-/// Why a volume does not get blocks of another size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a volume does not get blocks of another format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockSizeError {
     /// There are no such blocks.
     #[error("blocks of {0} bytes, give 512 or 4096")]
     Unknown(u32),
     /// Its bytes lie on several drives.
-    #[error("volume {0} lies on several drives, and has blocks of 4 KiB")]
+    #[error("volume {0} lies on several drives, and has blocks of 4 KiB without metadata")]
     SeveralDrives(VolumeId),
+    /// Metadata of blocks has no place.
+    #[error("metadata of blocks cannot be kept: {0}")]
+    NotKept(String),
 }

@@ -31,7 +31,8 @@ use crate::namespaces::{Manage, ManageError, NamespaceInfo, Spaces};
 use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_flash::{Layout, SLOT_BYTES};
-use flashyard_nvmf::target::{Attachment, Strangers};
+use flashyard_nvme::protection::Metadata;
+use flashyard_nvmf::target::{Attachment, BlockFormat, Strangers};
 use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
@@ -116,6 +117,8 @@ pub enum Inbound {
         request: VolumeRequest,
         /// Bytes of a write.
         payload: Payload,
+        /// Metadata of the blocks of a write, eight bytes of each, or nothing.
+        metadata: Vec<u8>,
     },
     /// A request is given up ([`Context::give_up`]).
     GiveUp {
@@ -159,8 +162,10 @@ pub enum Inbound {
     },
 }
 
-/// Sizes of blocks of a volume on one drive: units of 4 KiB, which the drive maps, and parts of them of 512 bytes.
-const FORMATS: [u8; 2] = [12, 9];
+/// Blocks of a volume on one drive: units of 4 KiB, which the drive maps, and parts of them of 512 bytes, without and with
+/// metadata.
+const FORMATS: [BlockFormat; 4] =
+    [BlockFormat::plain(12), BlockFormat::plain(9), BlockFormat::with_metadata(12), BlockFormat::with_metadata(9)];
 
 /// Sockets of one front end at most: its keys are below this.
 pub const KEYS_MAX: usize = 1 << 16;
@@ -172,6 +177,20 @@ impl Context<'_> {
     /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length; a volume
     /// that is reserved by the host of another front end ([`Context::reserve`]).
     pub fn submit(&mut self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), Refused> {
+        self.submit_with(tag, request, payload, Vec::new())
+    }
+
+    /// Like [`Context::submit`], with the metadata of the blocks of a write, eight bytes of each; without any the blocks get what
+    /// the drive makes for them ([`Context::metadata`]).
+    ///
+    /// Errors: those of [`Context::submit`].
+    pub(crate) fn submit_with(
+        &mut self,
+        tag: u64,
+        request: VolumeRequest,
+        payload: Payload,
+        metadata: Vec<u8>,
+    ) -> Result<(), Refused> {
         let VolumeRequest { volume, .. } = request;
         let volumes = self.volumes.len() as u16;
         let volume = self.volume(volume).ok_or(Refused::NoVolume { volume, volumes })?;
@@ -183,7 +202,7 @@ impl Context<'_> {
         if self.reserved.keeps_out(self.front, &request) {
             return Err(Refused::Reserved { volume: request.volume });
         }
-        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload });
+        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload, metadata });
         Ok(())
     }
 
@@ -363,9 +382,14 @@ impl Context<'_> {
         self.volume(volume).map_or(1, |volume| u64::from(SLOT_BYTES / volume.block_bytes.clamp(1, SLOT_BYTES)))
     }
 
-    /// Sizes of blocks that a volume may have, the fastest first, as logarithms; none of a volume that is made of other things.
-    /// Panics beyond the volumes of the world.
-    pub fn formats(&self, volume: VolumeId) -> &'static [u8] {
+    /// The metadata that blocks of a volume have.
+    pub fn metadata(&self, volume: VolumeId) -> Metadata {
+        self.drives.0.map_or(Metadata::None, |(_, _, spaces)| spaces.of(volume).metadata)
+    }
+
+    /// Formats that the blocks of a volume may have, the fastest first; none of a volume that is made of other things. Panics beyond
+    /// the volumes of the world.
+    pub fn formats(&self, volume: VolumeId) -> &'static [BlockFormat] {
         match self.drives.0 {
             Some((world, _, spaces)) if world.drives_of(spaces.world_of(volume)).len() == 1 => &FORMATS,
             Some(_) => &FORMATS[..1],

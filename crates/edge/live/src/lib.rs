@@ -45,7 +45,7 @@ pub use assemble::{SetUp, SetUpError, set_up};
 pub use budget::Limits;
 pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
 pub use clock::{Lateness, Paced, Tempo, noise};
-pub use engine::{Engine, divide, is_divided};
+pub use engine::{Engine, divide, is_divided, set_format};
 pub use error::{BlockSizeError, EngineError};
 pub use flashyard_blk::Payload;
 pub use flashyard_nvmf::target::Strangers;
@@ -55,7 +55,8 @@ pub use hook::{EngineAccess, Hook, NoPort};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{
-    Data, DataDirectory, DriveMedia, Erase, Erasures, Media, MediaError, Opened, RecoveryReport, SanitizeOutcome, Shape,
+    BlockFormat, Data, DataDirectory, DriveMedia, Erase, Erasures, Media, MediaError, Opened, RecoveryReport,
+    SanitizeOutcome, Shape,
 };
 pub use namespace::{NamespaceError, RemoteNamespace};
 pub use namespaces::{Manage, ManageError, NAMESPACES_MAX, NamespaceInfo};

@@ -83,6 +83,9 @@ impl RemoteNamespace {
         if !matches!(block_bytes, 512..=SLOT_BYTES) || !SLOT_BYTES.is_multiple_of(block_bytes) {
             return Err(NamespaceError::Namespace { nsid, problem: "its blocks do not divide 4096 bytes" });
         }
+        if namespace.metadata_bytes > 0 {
+            return Err(NamespaceError::Namespace { nsid, problem: "its blocks have metadata" });
+        }
         let ratio = SLOT_BYTES / block_bytes;
         let data_bytes = controller.data_bytes_max.unwrap_or(DATA_BYTES_MAX).min(DATA_BYTES_MAX);
         let limits = VolumeLimits {

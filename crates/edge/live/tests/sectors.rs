@@ -71,8 +71,9 @@ fn a_host_is_told_that_blocks_are_parts_of_units() {
     assert_eq!((units.block_bytes(), blocks.block_bytes()), (Some(4096), Some(512)));
     for told in [&units, &blocks] {
         let formats: Vec<_> = told.lba_formats.iter().map(|format| (format.data_log2, format.performance)).collect();
-        assert_eq!(told.formats, 1);
-        assert_eq!(formats[..3], [(12, LbaFormat::BEST), (9, LbaFormat::GOOD), (0, 0)]);
+        assert_eq!(told.formats, 3);
+        let sizes = [(12, LbaFormat::BEST), (9, LbaFormat::GOOD)];
+        assert_eq!((&formats[..2], &formats[2..4], formats[4]), (&sizes[..], &sizes[..], (0, 0)));
     }
     let hints = |told: &IdentifyNamespace| {
         let fields = [told.write_alignment, told.deallocate_granularity, told.deallocate_alignment];

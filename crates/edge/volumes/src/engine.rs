@@ -440,7 +440,7 @@ impl VolumeEngine {
         let mut inbox = self.fronts.take_inbox();
         for inbound in inbox.drain(..) {
             match inbound {
-                Inbound::Submit { front, tag, mut request, payload } => {
+                Inbound::Submit { front, tag, mut request, payload, .. } => {
                     let Export { stack, class, window, .. } = self.exports[request.volume.index()];
                     if window.number > 0 {
                         let part = window.info(self.stacks[stack].info(request.volume));

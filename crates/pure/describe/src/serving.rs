@@ -20,6 +20,9 @@ pub struct ServeSection {
     /// Blocks of the drives as clients see them: `4 KiB`, the unit that drives map, or `512 B`, parts of it. A drive that a host has
     /// formatted has the blocks of that format.
     pub block: BlockSize,
+    /// End-to-end protection of the drives' blocks: `none`, or eight bytes of protection information behind each block, of `type-1`,
+    /// `type-2` or `type-3` of NVMe. A drive that a host has formatted has the protection of that format.
+    pub protection: Protection,
     /// Sizes of the namespaces of each drive, in whole blocks of 4 KiB; without this a drive is one namespace. What they leave is free
     /// for namespaces that hosts create. Drives of `data` that were served before keep the namespaces that they have.
     #[schemars(transform = crate::namespaces::bounded)]
@@ -64,6 +67,36 @@ impl BlockSize {
         match self {
             Self::Unit => 4096,
             Self::Sector => 512,
+        }
+    }
+}
+
+/// The end-to-end protection of served drives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Protection {
+    /// Blocks are data alone.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// The reference tag of a block is the end of its address.
+    #[serde(rename = "type-1")]
+    Type1,
+    /// The host names the first reference tag of a command.
+    #[serde(rename = "type-2")]
+    Type2,
+    /// Reference tags are not checked.
+    #[serde(rename = "type-3")]
+    Type3,
+}
+
+impl Protection {
+    /// The number of the type; 0 is none.
+    pub const fn kind(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Type1 => 1,
+            Self::Type2 => 2,
+            Self::Type3 => 3,
         }
     }
 }
@@ -120,6 +153,7 @@ impl Default for ServeSection {
             nqn: "nqn.2026-11.io.flashyard:drive-".to_owned(),
             data: None,
             block: BlockSize::Unit,
+            protection: Protection::None,
             namespaces: Vec::new(),
             pace: Pacing::Scaled(1.0),
             // [X] three-level flash of data centres

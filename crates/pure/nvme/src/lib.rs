@@ -5,8 +5,8 @@
 //! `decode` and `encode` ([`nvm::NvmCommand`], [`admin::AdminCommand`], [`fabrics::FabricsCommand`], [`tcp::Pdu`]).
 //! Decoding any bytes ends in a value or an error, never in a panic.
 //!
-//! Holds formats and checks only: no time, no controller, no connection. Not here: PRP lists, metadata and protection
-//! information, the key-value command set, NVMe over PCIe registers beyond the ones fabrics have.
+//! Holds formats and checks only: no time, no controller, no connection. Not here: PRP lists, metadata in buffers of its
+//! own, the key-value command set, NVMe over PCIe registers beyond the ones fabrics have.
 //!
 //! Sources: [P] NVM Express Base Specification 2.0, NVM Command Set Specification 1.0, Zoned Namespace Command Set
 //! Specification 1.1, TCP Transport Specification 1.0.
@@ -21,6 +21,7 @@ pub mod identify;
 pub mod log;
 pub mod nvm;
 pub mod property;
+pub mod protection;
 pub mod reservation;
 pub mod sgl;
 pub mod status;

@@ -119,8 +119,7 @@ pub enum NvmCommand {
         ranges: u16,
         /// Format of the descriptors, 0 to 15; [`CopyRange`] is that of 0.
         format: u8,
-        /// Protection information, which blocks without metadata do not have: of the reads in bits 3:0 (PRINFOR), of the
-        /// writes in 7:4 (PRINFOW).
+        /// PRINFO, as [`Protection::information`](crate::protection::Protection::information) has it: of the reads in bits 3:0 (PRINFOR), of the writes in 7:4 (PRINFOW).
         protection: u8,
         /// Force Unit Access: acknowledged only when on the medium.
         fua: bool,
@@ -221,7 +220,7 @@ pub struct CopyRange {
     pub blocks_less_one: U16,
     /// 18: reserved.
     pub reserved_18: [u8; 6],
-    /// 24: expected tags of protection information.
+    /// 24: expected tags of protection information: the reference tag, the application tag and its mask.
     pub tags: [u8; 8],
 }
 

@@ -176,6 +176,9 @@ impl Status {
     /// The first name of a code that Connect uses in its own way: a command asks for more than a limit of its namespace.
     pub const COMMAND_SIZE_LIMIT: Self = Self::CONNECT_RESTART_DISCOVERY;
 
+    /// The first name of a code that Connect uses in its own way: protection information cannot be as the command says.
+    pub const INVALID_PROTECTION: Self = Self::CONTROLLER_BUSY;
+
     const CODE_MASK: u16 = 0x7FF;
     const MORE: u16 = 1 << 13;
     const DO_NOT_RETRY: u16 = 1 << 14;

@@ -6,18 +6,21 @@ use flashyard_nvme::admin::{AdminCommand, Format, Identify, Sanitize, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace};
 use flashyard_nvme::log::{SanitizeLog, page};
+use flashyard_nvme::protection::Metadata;
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::Data;
-use flashyard_nvmf::target::{Demand, Erasure, ErasureKind, Figures, Limits, Sanitized, Wish};
+use flashyard_nvmf::target::{BlockFormat, Demand, Erasure, ErasureKind, Figures, Limits, Sanitized, Wish};
 use world::{World, target_config};
 use zerocopy::FromBytes;
+
+const FORMATS: &[BlockFormat] = &[BlockFormat::plain(12), BlockFormat::plain(9)];
 
 /// A host of a drive with blocks of 4 KiB that can be formatted to 512 bytes.
 fn world() -> World {
     let mut config = target_config(Limits::default());
     let subsystem = &mut config.subsystems[0];
     subsystem.namespaces.truncate(1);
-    subsystem.namespaces[0].formats = &[12, 9];
+    subsystem.namespaces[0].formats = FORMATS;
     let mut world = World::with(config, |_| ());
     world.connect();
     world
@@ -91,7 +94,7 @@ fn a_format_is_settled_by_the_backend_and_holds_other_commands_off_until_then() 
     assert_eq!(progress(&mut world), 0x80);
     world.events();
     let demand = ask(&mut world, format(NSID_ALL, 1, Format::USER_DATA_ERASE));
-    assert_eq!(demand.wish, Wish::Format { nsid: NSID_ALL, block_log2: 9, destroys: true });
+    assert_eq!(demand.wish, Wish::Format { nsid: NSID_ALL, block_log2: 9, metadata: Metadata::None, destroys: true });
     // From the command on, whether or not the backend has said anything.
     assert_eq!(read_status(&mut world), Status::FORMAT_IN_PROGRESS);
     assert_eq!(refusal(&mut world, format(1, 0, 0)), Status::FORMAT_IN_PROGRESS);

@@ -7,16 +7,17 @@ use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace, controller_list, read_list};
 use flashyard_nvme::log::{ErrorEntry, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvme::protection::Metadata;
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::Data;
 use flashyard_nvmf::target::{
-    Attachment, Demand, Figures, Limits, Management as Limit, Namespace, NewNamespace, Wish, attach_controllers,
-    set_management, set_namespaces_by, settle_with, settle_without_room,
+    Attachment, BlockFormat, Demand, Figures, Limits, Management as Limit, Namespace, NewNamespace, Wish,
+    attach_controllers, set_management, set_namespaces_by, settle_with, settle_without_room,
 };
 use world::{World, target_config};
 use zerocopy::FromBytes;
 
-const FORMATS: &[u8] = &[12, 9];
+const FORMATS: &[BlockFormat] = &[BlockFormat::plain(12), BlockFormat::plain(9), BlockFormat::with_metadata(12)];
 
 /// A host with an admin and an I/O connection, and a second one with an admin connection.
 fn world() -> World {
@@ -106,7 +107,10 @@ fn with_second(world: &World) -> Vec<Namespace> {
 /// Creates the second namespace.
 fn create(world: &mut World) {
     let demand = demanded(world, 0, CREATE, creation(|_| {}));
-    assert_eq!(demand.wish, Wish::Create(NewNamespace { blocks: 64, block_log2: 9, is_private: false }));
+    assert_eq!(
+        demand.wish,
+        Wish::Create(NewNamespace { blocks: 64, block_log2: 9, metadata: Metadata::None, is_private: false })
+    );
     let namespaces = with_second(world);
     set_namespaces_by(&mut world.target, 0, namespaces, Some(&demand)).expect("they contradict nothing");
     settle_with(&mut world.target, &demand, Status::SUCCESS, 2);
@@ -174,11 +178,13 @@ fn data_that_comes_for_a_namespace_does_not_reach_another_one_under_its_number()
 fn what_cannot_be_is_refused_before_the_backend_hears_of_it() {
     let mut world = world();
     type Change = fn(&mut IdentifyNamespace);
-    let cases: [(Change, Status); 7] = [
+    let cases: [(Change, Status); 9] = [
         (|it| it.size_blocks.set(0), Status::INVALID_FIELD),
         (|it| it.capacity_blocks.set(65), Status::INVALID_FIELD),
         (|it| it.capacity_blocks.set(63), Status::THIN_PROVISIONING_NOT_SUPPORTED),
         (|it| it.format = 2, Status::INVALID_FORMAT),
+        (|it| it.format = 3, Status::INVALID_FORMAT),
+        (|it| (it.format, it.protection) = (2 | 1 << 4, 4), Status::INVALID_FORMAT),
         (|it| it.format = 1 << 4, Status::INVALID_FORMAT),
         (|it| it.protection = 1, Status::INVALID_FORMAT),
         (|it| it.ana_group.set(2), Status::INVALID_ANA_GROUP),

@@ -7,11 +7,12 @@
 
 use super::Engine;
 use super::gather::{counted, reply};
-use super::request::{Change, Step};
+use super::protect::metadata_of_unit;
+use super::request::{Carried, Change, Step};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
-use crate::media::Data;
+use crate::media::{Data, metadata_of};
 use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_served::Answer;
@@ -26,17 +27,17 @@ impl Engine {
         now: SimTime,
         (front, tag): (usize, u64),
         request: VolumeRequest,
-        payload: Payload,
+        carried: Carried,
     ) {
         let (units, window) = Window::of(&request, self.shifts[request.volume.index()]);
         let (is_reading, answer, no_room) = (true, Answer::Done, false);
         let left = window.edges().count() as u32;
-        let change = Change { front, tag, request, payload, asked: now, left, is_reading, answer, no_room };
+        let change = Change { front, tag, request, carried, asked: now, left, is_reading, answer, no_room };
         let number = self.changes.insert(change) as u32;
         for place in window.edges() {
             let first = units.first + u64::from(place);
             let read = VolumeRequest { operation: Operation::Read, first, count: 1, ..units };
-            if !self.hand_over(now, (front, tag), (read, Window::whole(1)), Payload::None, Step::Change(number)) {
+            if !self.hand_over(now, (front, tag), (read, Window::whole(1)), Carried::NONE, Step::Change(number)) {
                 note_step(self, number, now, Answer::Failed, false);
             }
         }
@@ -66,10 +67,10 @@ impl Engine {
 
     fn end_change(&mut self, number: u32, at: SimTime) {
         let Some(change) = self.changes.remove(number as usize) else { return };
-        let Change { front, tag, request, payload, asked, answer, no_room, .. } = change;
+        let Change { front, tag, request, carried, asked, answer, no_room, .. } = change;
         let answered = Answered { tag, answer, no_room, data: Data::NONE };
         let gathered = reply((&mut self.gathers, &mut self.fronts), front, answered);
-        if let Payload::Bytes(buffer) = payload {
+        if let Payload::Bytes(buffer) = carried.payload {
             self.fronts.give_buffer(buffer);
         }
         if answer != Answer::Dropped {
@@ -80,23 +81,29 @@ impl Engine {
         }
     }
 
-    /// A unit that is written in part gets its place: the rest of it is what the unit holds now.
+    /// A unit that is written in part, or with metadata, gets its place: the rest of it is what the unit holds now.
     #[cold]
     pub(super) fn merge(&mut self, drive: DriveId, movement: &Movement) -> Result<(), EngineError> {
         let Movement::Written { tag, place, logical, slot, before } = *movement else { return Ok(()) };
         let pending = &mut self.pending[tag as usize];
         let (range, at) = pending.window.in_unit(place);
         let media = self.media.drive(drive);
-        let is_whole = !media.is_checked() || media.is_whole(before);
+        let is_part = range.len() < SLOT_BYTES as usize;
+        let is_whole = !is_part || !media.is_checked() || media.is_whole(before);
         let mut unit = [0; SLOT_BYTES as usize];
-        unit.copy_from_slice(media.slot(before));
-        match &pending.payload {
+        if is_part {
+            unit.copy_from_slice(media.slot(before));
+        }
+        let block_bytes = SLOT_BYTES as usize >> self.shifts[pending.request.volume.index()];
+        let of_before = || metadata_of(media, before);
+        let metadata = metadata_of_unit(pending, block_bytes, (range.clone(), at), of_before);
+        match &pending.carried.payload {
             Payload::Bytes(bytes) => unit[range.clone()].copy_from_slice(&bytes[at..at + range.len()]),
             Payload::Zeros | Payload::None => unit[range].fill(0),
         }
-        let has_bytes = matches!(pending.payload, Payload::Bytes(_)) || unit.iter().any(|&byte| byte != 0);
-        let followed = self.media.follow(drive, movement, || has_bytes.then_some(&unit[..]));
-        let has_room = followed.map_err(EngineError::Media)?;
+        let has_bytes = matches!(pending.carried.payload, Payload::Bytes(_)) || unit.iter().any(|&byte| byte != 0);
+        let payload = has_bytes.then_some(&unit[..]);
+        let has_room = self.media.write_with(drive, (logical, slot, before), payload, &metadata);
         pending.no_room |= !has_room;
         if has_room && !is_whole {
             // Nothing makes the bytes beside those of the client right.
@@ -117,13 +124,14 @@ fn write_change(engine: &mut Engine, now: SimTime, number: u32) {
     let (units, window) = Window::of(&change.request, engine.shifts[change.request.volume.index()]);
     if units.operation == Operation::Write {
         change.left = 1;
-        let payload = std::mem::replace(&mut change.payload, Payload::None);
-        if !engine.hand_over(now, client, (units, window), payload, Step::Change(number)) {
+        let carried = std::mem::replace(&mut change.carried, Carried::NONE);
+        if !engine.hand_over(now, client, (units, window), carried, Step::Change(number)) {
             note_step(engine, number, now, Answer::Failed, false);
         }
         return;
     }
-    // Blocks of units that are kept become zeros; units between are deallocated.
+    // Blocks of units that are kept become zeros, with the metadata of blocks without data; units between are deallocated.
+    let zeros = || Carried::of(Payload::Zeros);
     let edges: Vec<u32> = window.edges().collect();
     let inner = u32::from(edges.contains(&0))..units.count - u32::from(edges.iter().any(|&edge| edge > 0));
     change.left = edges.len() as u32 + u32::from(!inner.is_empty());
@@ -131,8 +139,7 @@ fn write_change(engine: &mut Engine, now: SimTime, number: u32) {
     for edge in edges {
         let write =
             VolumeRequest { operation: Operation::Write, first: units.first + u64::from(edge), count: 1, ..units };
-        refused +=
-            u32::from(!engine.hand_over(now, client, (write, window.unit(edge)), Payload::Zeros, Step::Change(number)));
+        refused += u32::from(!engine.hand_over(now, client, (write, window.unit(edge)), zeros(), Step::Change(number)));
     }
     if !inner.is_empty() {
         let count = inner.end - inner.start;
@@ -141,7 +148,7 @@ fn write_change(engine: &mut Engine, now: SimTime, number: u32) {
             now,
             client,
             (trim, Window::whole(count)),
-            Payload::None,
+            Carried::NONE,
             Step::Change(number),
         ));
     }

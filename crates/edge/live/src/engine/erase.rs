@@ -7,17 +7,18 @@
 
 use super::Engine;
 use super::manage;
-use super::request::{Erasing, Job, Step};
-use super::tables::{job_number, set_table, show, tell};
+use super::request::{Carried, Erasing, Job, Step};
+use super::tables::{expect_metadata, job_number, prepare, set_table, show, tell};
 use super::window::Window;
 use crate::error::EngineError;
-use crate::media::{Erase, Erasures, SanitizeOutcome};
-use crate::namespaces::Extent;
-use flashyard_blk::{Operation, Payload, VolumeRequest};
+use crate::media::{BlockFormat, Erase, Erasures, SanitizeOutcome};
+use crate::namespaces::{Extent, ManageError};
+use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::NSID_ALL;
 use flashyard_served::{Answer, Refused};
 use flashyard_units::{DriveId, SimTime, VolumeId};
+use std::io;
 
 /// Units that one deallocation is about at most, and deallocations under way: some milliseconds of a drive's work.
 const UNITS_MAX: u32 = 256;
@@ -87,12 +88,15 @@ fn keep_begun(
     (world, drive): (VolumeId, DriveId),
     named: &[(u32, VolumeId)],
     erase: Erase,
-) -> Result<(), crate::namespaces::ManageError> {
+) -> Result<(), ManageError> {
+    if let Erase::Format { block, .. } = erase {
+        prepare(engine, world, block).map_err(|error| ManageError::NotKept(error.to_string()))?;
+    }
     match (erase, engine.spaces.table(world).cloned()) {
-        (Erase::Format { block_bytes, destroys }, Some(mut table)) => {
+        (Erase::Format { block, destroys }, Some(mut table)) => {
             for &(nsid, _) in named {
                 if let Some(entry) = table.entry_mut(nsid) {
-                    entry.format = Some((block_bytes, destroys));
+                    entry.format = Some((block, destroys));
                 }
             }
             set_table(engine, world, table)
@@ -106,12 +110,16 @@ fn keep_begun(
 }
 
 /// Goes on with erasures of an earlier process, and gives volumes the blocks that they were formatted to.
-pub(super) fn resume(engine: &mut Engine) {
+///
+/// Errors: metadata of their blocks is gone.
+pub(super) fn resume(engine: &mut Engine) -> io::Result<()> {
     for world in engine.exports.clone() {
         let drives = engine.session.world().drives_of(world);
-        let Erasures { block_bytes, under_way, .. } = engine.media.drive(drives[0]).before().erasures;
-        if let Some(block_bytes) = block_bytes.filter(|_| drives.len() == 1) {
-            set_blocks(engine, world, block_bytes);
+        let Erasures { block, under_way, .. } = engine.media.drive(drives[0]).before().erasures;
+        let wanted = if let Some(Erase::Format { block, .. }) = under_way { Some(block) } else { None };
+        expect_metadata(engine, world, &[block, wanted].into_iter().flatten().collect::<Vec<_>>())?;
+        if let Some(block) = block.filter(|_| drives.len() == 1) {
+            set_blocks(engine, world, block);
         }
         let namespaces = engine.spaces.namespaces(world);
         if let Some(erase) = under_way {
@@ -122,12 +130,13 @@ pub(super) fn resume(engine: &mut Engine) {
         }
         let table = engine.spaces.table(world);
         let formats = table.iter().flat_map(|table| &table.entries).filter_map(|it| Some((it.nsid, it.format?)));
-        for (nsid, (block_bytes, destroys)) in formats.collect::<Vec<_>>() {
+        for (nsid, (block, destroys)) in formats.collect::<Vec<_>>() {
             tracing::info!(volume = %world, nsid, "a namespace is being formatted, as was begun before");
             let volume = engine.spaces.volume_of(world, nsid);
-            add(engine, world, Erase::Format { block_bytes, destroys }, (nsid, vec![volume]), None);
+            add(engine, world, Erase::Format { block, destroys }, (nsid, vec![volume]), None);
         }
     }
+    Ok(())
 }
 
 fn add(
@@ -236,7 +245,7 @@ fn deallocate(engine: &mut Engine, now: SimTime, place: usize) -> bool {
             let trim = VolumeRequest { volume, operation: Operation::Trim, first, count, source: 0 };
             // No front end has this number: its clients give nothing of it up.
             let client = (usize::MAX, number);
-            if engine.hand_over(now, client, (trim, Window::whole(count)), Payload::None, Step::Erasure) {
+            if engine.hand_over(now, client, (trim, Window::whole(count)), Carried::NONE, Step::Erasure) {
                 engine.erasing[place].under_way += 1;
             } else {
                 engine.erasing[place].has_failed = true;
@@ -271,11 +280,11 @@ fn end(engine: &mut Engine, job: Erasing, erase: Erase) {
         }
     }
     match (erase, engine.spaces.table(world).cloned()) {
-        (Erase::Format { block_bytes, .. }, Some(mut table)) => {
+        (Erase::Format { block, .. }, Some(mut table)) => {
             for entry in table.entries.iter_mut().filter(|entry| job.nsids.contains(&entry.nsid)) {
                 entry.format = None;
                 if is_done {
-                    entry.reformat(block_bytes);
+                    entry.reformat(block);
                 }
             }
             if let Err(error) = set_table(engine, world, table) {
@@ -285,8 +294,8 @@ fn end(engine: &mut Engine, job: Erasing, erase: Erase) {
         }
         _ => {
             let ended = engine.media.drive(drive).before().erasures.ended(is_done);
-            if let Some(block_bytes) = ended.block_bytes {
-                set_blocks(engine, world, block_bytes);
+            if let Some(block) = ended.block {
+                set_blocks(engine, world, block);
             }
             engine.media.keep_erasures(drive, ended);
         }
@@ -303,10 +312,11 @@ fn end(engine: &mut Engine, job: Erasing, erase: Erase) {
     }
 }
 
-/// A volume of the world that is not divided has blocks of this size, 512 or 4096 bytes, from now on.
-pub(super) fn set_blocks(engine: &mut Engine, world: VolumeId, block_bytes: u32) {
+/// A volume of the world that is not divided has such blocks from now on.
+pub(super) fn set_blocks(engine: &mut Engine, world: VolumeId, block: BlockFormat) {
     if engine.spaces.table(world).is_none() {
-        engine.shifts[world.index()] = (SLOT_BYTES / block_bytes).trailing_zeros() as u8;
+        engine.shifts[world.index()] = (SLOT_BYTES / block.data_bytes).trailing_zeros() as u8;
+        engine.spaces.set_metadata(world, block.metadata);
         show(engine, world);
     }
 }

@@ -2,12 +2,13 @@
 //! answer when all have theirs. Seldom: a namespace lies in several extents only if no free one had room for it.
 
 use super::Engine;
-use super::request::Gather;
+use super::request::{Carried, Gather};
 use crate::front::Answered;
 use crate::front_ends::FrontEnds;
 use crate::media::Data;
 use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_kernel::Slab;
+use flashyard_nvme::protection::Tuple;
 use flashyard_served::Answer;
 use flashyard_units::SimTime;
 
@@ -31,16 +32,17 @@ pub(super) fn submit_in_parts(
     now: SimTime,
     (front, tag): (usize, u64),
     request: VolumeRequest,
-    payload: Payload,
+    carried: Carried,
 ) {
     let parts = parts_of(engine, &request);
     if let [only] = parts[..] {
-        return engine.submit(now, (front, tag), only, payload);
+        return engine.submit(now, (front, tag), only, carried);
     }
     let block_bytes = u64::from(flashyard_flash::SLOT_BYTES >> engine.shifts[request.volume.index()]);
     let offset = |part: &VolumeRequest| (part.first - request.first) * block_bytes;
     let len_bytes = u64::from(request.count) * block_bytes;
     let read_bytes = if request.operation == Operation::Read { len_bytes } else { 0 };
+    let metadata_bytes = read_bytes / block_bytes * u64::from(engine.spaces.of(request.volume).metadata.bytes());
     let gather = Gather {
         front,
         tag,
@@ -52,6 +54,8 @@ pub(super) fn submit_in_parts(
         answer: Answer::Done,
         no_room: false,
         bytes: vec![0; read_bytes as usize],
+        metadata: vec![0; metadata_bytes as usize],
+        block_bytes: block_bytes as u32,
     };
     let number = engine.gathers.insert(gather) as u64;
     if parts.is_empty() {
@@ -61,7 +65,7 @@ pub(super) fn submit_in_parts(
         return engine.fronts.answered(front, Answered { tag, answer, no_room: false, data: Data::NONE });
     }
     for (place, part) in (0..).zip(parts) {
-        let own = match &payload {
+        let own = match &carried.payload {
             Payload::Bytes(bytes) => {
                 let first = offset(&part) as usize;
                 let len = part.count as usize * block_bytes as usize;
@@ -70,9 +74,12 @@ pub(super) fn submit_in_parts(
             Payload::Zeros => Payload::Zeros,
             Payload::None => Payload::None,
         };
+        let first = (part.first - request.first) as usize * Tuple::BYTES;
+        let metadata = carried.metadata.get(first..first + part.count as usize * Tuple::BYTES).unwrap_or_default();
+        let own = Carried { payload: own, metadata: metadata.to_vec() };
         engine.submit(now, (GATHER, number << PART_BITS | place), part, own);
     }
-    if let Payload::Bytes(buffer) = payload {
+    if let Payload::Bytes(buffer) = carried.payload {
         engine.fronts.give_buffer(buffer);
     }
 }
@@ -118,6 +125,13 @@ fn note(gathers: &mut Slab<Gather>, fronts: &mut FrontEnds, answered: &Answered<
     gather.left -= 1;
     if answered.answer == Answer::Done {
         let mut at = gather.offsets.get(part as usize).copied().unwrap_or_default() as usize;
+        if !gather.metadata.is_empty() {
+            let (mut found, first) = (Vec::new(), at / gather.block_bytes as usize * Tuple::BYTES);
+            answered.data.copy_metadata_to(gather.block_bytes as usize, &mut found);
+            if let Some(place) = gather.metadata.get_mut(first..first + found.len()) {
+                place.copy_from_slice(&found);
+            }
+        }
         for slice in answered.data.slices() {
             if let Some(place) = gather.bytes.get_mut(at..at + slice.len()) {
                 place.copy_from_slice(slice);
@@ -130,8 +144,9 @@ fn note(gathers: &mut Slab<Gather>, fronts: &mut FrontEnds, answered: &Answered<
     if gather.left > 0 {
         return None;
     }
-    let Gather { front, tag, request, asked, len_bytes, answer, no_room, bytes, .. } = gathers.remove(number)?;
-    let data = if answer == Answer::Done { Data::of(&bytes) } else { Data::NONE };
+    let Gather { front, tag, request, asked, len_bytes, answer, no_room, bytes, metadata, .. } =
+        gathers.remove(number)?;
+    let data = if answer == Answer::Done { Data::with_metadata(&bytes, &metadata) } else { Data::NONE };
     fronts.answered(front, Answered { tag, answer, no_room, data });
     (answer != Answer::Dropped).then_some(Gathered { operation: request.operation, len_bytes, asked })
 }

@@ -6,7 +6,10 @@
 
 use super::Engine;
 use super::request::{Erasing, Job, Waiting};
-use super::tables::{can_divide, job_number, set_table, table_of, take_table, tell};
+use super::tables::{
+    block_of, can_divide, expect_metadata, job_number, prepare, set_table, table_of, take_table, tell,
+};
+use crate::media::BlockFormat;
 use crate::namespaces::{Entry, Extent, Manage, ManageError, Table, free_of, take, units_of};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvmf::target::Attachment;
@@ -16,8 +19,8 @@ use std::io;
 /// Begins what a client wants, or refuses it.
 pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), world: VolumeId, wish: Manage) {
     let done = check(engine, world).and_then(|()| match &wish {
-        Manage::Create { blocks, block_bytes, is_private } => {
-            create(engine, (front, tag), world, (*blocks, *block_bytes, *is_private)).map(|()| None)
+        Manage::Create { blocks, block, is_private } => {
+            create(engine, (front, tag), world, (*blocks, *block, *is_private)).map(|()| None)
         }
         Manage::Delete { nsid } => delete(engine, (front, tag), world, *nsid).map(|()| None),
         Manage::Attach { nsid, attachment } => attach(engine, world, *nsid, attachment).map(|()| Some(*nsid)),
@@ -48,10 +51,10 @@ fn create(
     engine: &mut Engine,
     client: (usize, u64),
     world: VolumeId,
-    (blocks, block_bytes, is_private): (u64, u32, bool),
+    (blocks, block, is_private): (u64, BlockFormat, bool),
 ) -> Result<(), ManageError> {
     let units = engine.spaces.world(world).limits.blocks;
-    let needed = blocks.div_ceil(u64::from(SLOT_BYTES / block_bytes));
+    let needed = blocks.div_ceil(u64::from(SLOT_BYTES / block.data_bytes));
     let table = table_of(engine, world);
     let jobs = || engine.erasing.iter().filter(|job| job.world == world);
     let busy: Vec<u32> = jobs().flat_map(|job| job.nsids.iter().copied()).collect();
@@ -64,9 +67,10 @@ fn create(
     let bytes = |units: u64| units.saturating_mul(u64::from(SLOT_BYTES));
     let no_room = ManageError::NoRoom { needed_bytes: bytes(needed), free_bytes: bytes(units_of(&free)) };
     let extents = take(&free, needed).ok_or(no_room)?;
+    prepare(engine, world, block).map_err(|error| ManageError::NotKept(error.to_string()))?;
     let attachment = Attachment::NONE;
     let entry =
-        Entry { nsid, serial: 0, block_bytes, blocks, is_private, format: None, attachment, extents: extents.clone() };
+        Entry { nsid, serial: 0, block, blocks, is_private, format: None, attachment, extents: extents.clone() };
     let job = Job::Create(Box::new(entry));
     add(engine, world, job, (vec![nsid], Vec::new()), extents, Some(client));
     Ok(())
@@ -154,6 +158,9 @@ pub(super) fn resume(engine: &mut Engine) -> io::Result<()> {
         let units = engine.spaces.world(world).limits.blocks;
         let table = Table::decode(&record, units).filter(|_| can_divide(engine, world));
         let table = table.ok_or_else(|| damaged(drive))?;
+        let blocks: Vec<BlockFormat> =
+            table.entries.iter().flat_map(|it| [Some(it.block), it.format.map(|(block, _)| block)]).flatten().collect();
+        expect_metadata(engine, world, &blocks)?;
         take_table(engine, world, table);
         clean(engine, world);
     }
@@ -182,7 +189,7 @@ pub(super) fn divide(engine: &mut Engine, volume: VolumeId, sizes: &[u64]) -> Re
     let bytes = |units: u64| units.saturating_mul(SLOT_BYTES.into());
     let needed_bytes = bytes(sizes.iter().fold(0, |sum: u64, &size| sum.saturating_add(size)));
     let no_room = ManageError::NoRoom { needed_bytes, free_bytes: bytes(units) };
-    let table = Table::divided(units, SLOT_BYTES >> engine.shifts[volume.index()], sizes).ok_or(no_room)?;
+    let table = Table::divided(units, block_of(engine, volume), sizes).ok_or(no_room)?;
     set_table(engine, volume, table)?;
     clean(engine, volume);
     Ok(())

@@ -4,7 +4,8 @@ use super::Engine;
 use super::change::drop_changes;
 use super::erase::deallocated;
 use super::gather::{counted, give_up_parts, reply};
-use super::request::{Pending, Places, Step};
+use super::protect::with_protection;
+use super::request::{Carried, Pending, Places, Step};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
@@ -31,13 +32,15 @@ impl Engine {
         now: SimTime,
         (front, tag): (usize, u64),
         request: VolumeRequest,
-        payload: Payload,
+        carried: Carried,
     ) {
+        let is_plain = self.spaces.of(request.volume).metadata.is_none();
+        let carried = if is_plain { carried } else { with_protection(self, &request, carried) };
         let (units, window) = Window::of(&request, self.shifts[request.volume.index()]);
         if !window.is_whole() && matches!(request.operation, Operation::Write | Operation::Trim) {
-            return self.begin_change(now, (front, tag), request, payload);
+            return self.begin_change(now, (front, tag), request, carried);
         }
-        if !self.hand_over(now, (front, tag), (units, window), payload, Step::Whole) {
+        if !self.hand_over(now, (front, tag), (units, window), carried, Step::Whole) {
             let answered = Answered { tag, answer: Answer::Failed, no_room: false, data: Data::NONE };
             reply((&mut self.gathers, &mut self.fronts), front, answered);
         }
@@ -49,7 +52,7 @@ impl Engine {
         now: SimTime,
         (front, tag): (usize, u64),
         (request, window): (VolumeRequest, Window),
-        payload: Payload,
+        carried: Carried,
         step: Step,
     ) -> bool {
         // Deallocations of an erasure are of units of the world.
@@ -69,7 +72,7 @@ impl Engine {
             shift,
             step,
             drive,
-            payload,
+            carried,
             places,
             asked,
             is_answered,
@@ -87,13 +90,13 @@ impl Engine {
 
     /// Nothing comes of a request any more: its number is free, and its buffers are kept for the next ones.
     pub(super) fn forget(&mut self, token: u32) {
-        let Some(Pending { payload, mut places, .. }) = self.pending.remove(token as usize) else { return };
+        let Some(Pending { carried, mut places, .. }) = self.pending.remove(token as usize) else { return };
         if places.found.capacity() <= FOUND_KEPT {
             places.found.clear();
             places.kept.clear();
             self.spare_places.push(places);
         }
-        if let Payload::Bytes(buffer) = payload {
+        if let Payload::Bytes(buffer) = carried.payload {
             self.fronts.give_buffer(buffer);
         }
     }
@@ -129,14 +132,14 @@ impl Engine {
             _ => {}
         }
         if let Movement::Written { tag, place, .. } = *movement
-            && !self.pending[tag as usize].window.is_whole()
-            && self.pending[tag as usize].window.in_unit(place).0.len() < BYTES
+            && let Pending { window, carried, .. } = &self.pending[tag as usize]
+            && (!carried.metadata.is_empty() || !window.is_whole() && window.in_unit(place).0.len() < BYTES)
         {
             return self.merge(drive, movement);
         }
         let pending = &self.pending;
         let payload = || match *movement {
-            Movement::Written { tag, place, .. } => match &pending[tag as usize].payload {
+            Movement::Written { tag, place, .. } => match &pending[tag as usize].carried.payload {
                 Payload::Bytes(bytes) => {
                     let first = place as usize * BYTES - pending[tag as usize].window.skip_bytes() as usize;
                     Some(&bytes[first..first + BYTES])

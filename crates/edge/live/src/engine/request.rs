@@ -17,6 +17,23 @@ pub(super) struct Places {
     pub(super) kept: Vec<Kept>,
 }
 
+/// Bytes of a write, and the metadata of its blocks: eight bytes of each, or nothing.
+#[derive(Debug)]
+pub(super) struct Carried {
+    pub(super) payload: Payload,
+    pub(super) metadata: Vec<u8>,
+}
+
+impl Carried {
+    /// Nothing.
+    pub(super) const NONE: Self = Self::of(Payload::None);
+
+    /// Bytes without metadata.
+    pub(super) const fn of(payload: Payload) -> Self {
+        Self { payload, metadata: Vec::new() }
+    }
+}
+
 /// A request under way, or given up while a drive may still carry it out.
 pub(super) struct Pending {
     /// Whose request it is, and the number by which its front end knows it.
@@ -31,7 +48,7 @@ pub(super) struct Pending {
     pub(super) step: Step,
     /// Where the bytes of a read lie: the drive that has read a slot of it last.
     pub(super) drive: DriveId,
-    pub(super) payload: Payload,
+    pub(super) carried: Carried,
     pub(super) places: Places,
     pub(super) asked: SimTime,
     pub(super) is_answered: bool,
@@ -48,7 +65,7 @@ pub(super) struct Change {
     pub(super) tag: u64,
     /// As the client asked for it, in its blocks.
     pub(super) request: VolumeRequest,
-    pub(super) payload: Payload,
+    pub(super) carried: Carried,
     pub(super) asked: SimTime,
     /// Steps that are not answered.
     pub(super) left: u32,
@@ -165,8 +182,11 @@ pub(super) struct Gather {
     pub(super) offsets: Vec<u64>,
     pub(super) answer: Answer,
     pub(super) no_room: bool,
-    /// Bytes that reads have found.
+    /// Bytes that reads have found, and the metadata of the blocks, where they have some.
     pub(super) bytes: Vec<u8>,
+    pub(super) metadata: Vec<u8>,
+    /// Bytes of a block.
+    pub(super) block_bytes: u32,
 }
 
 /// A creation that waits for space which is being deallocated for no client.

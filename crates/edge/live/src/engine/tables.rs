@@ -1,6 +1,7 @@
 //! Namespaces of drives as the engine has them: their tables, and what front ends see of them.
 
 use super::Engine;
+use crate::media::BlockFormat;
 use crate::namespaces::{ManageError, Table};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_units::VolumeId;
@@ -24,9 +25,39 @@ pub(super) fn can_divide(engine: &Engine, volume: VolumeId) -> bool {
 
 /// The table of a drive, which is one namespace if it was never divided.
 pub(super) fn table_of(engine: &Engine, world: VolumeId) -> Table {
-    let shift = engine.shifts[world.index()];
     let units = engine.spaces.world(world).limits.blocks;
-    engine.spaces.table(world).cloned().unwrap_or_else(|| Table::whole(units, SLOT_BYTES >> shift))
+    engine.spaces.table(world).cloned().unwrap_or_else(|| Table::whole(units, block_of(engine, world)))
+}
+
+/// The blocks of a volume.
+pub(super) fn block_of(engine: &Engine, volume: VolumeId) -> BlockFormat {
+    let data_bytes = SLOT_BYTES >> engine.shifts[volume.index()];
+    BlockFormat { data_bytes, metadata: engine.spaces.of(volume).metadata }
+}
+
+/// Gives the metadata of such blocks a place on a drive before there are any.
+///
+/// Errors: those of the operating system.
+pub(super) fn prepare(engine: &mut Engine, world: VolumeId, block: BlockFormat) -> std::io::Result<()> {
+    let drive = engine.session.world().drives_of(world)[0];
+    if block.metadata.is_none() { Ok(()) } else { engine.media.keep_metadata(drive) }
+}
+
+/// The blocks of a drive of an earlier process: their metadata must be there.
+///
+/// Errors: it is not, where it should be.
+pub(super) fn expect_metadata(engine: &Engine, world: VolumeId, blocks: &[BlockFormat]) -> std::io::Result<()> {
+    let drive = engine.session.world().drives_of(world)[0];
+    if blocks.iter().all(|block| block.metadata.is_none()) || engine.media.has_metadata(drive) {
+        return Ok(());
+    }
+    Err(std::io::Error::new(
+        std::io::ErrorKind::NotFound,
+        format!(
+            "drive-{drive}.metadata is missing, and blocks of this drive have metadata; put it back from a copy, or give another \
+             --data"
+        ),
+    ))
 }
 
 /// Keeps a table, and lets the volumes follow.

@@ -1,15 +1,19 @@
 //! Data that a read has found, as slices of the media.
 
 use super::band::{Found, Record, State};
-use super::drive::DriveMedia;
+use super::drive::{DriveMedia, metadata_of};
 use super::payload::BYTES;
+use super::tuples::Entry;
 use flashyard_flash::Slot;
+use flashyard_nvme::protection::Tuple;
 
 /// A slot whose superblock was erased before its reader was answered: the bytes that it was promised.
 #[derive(Debug)]
 pub(crate) struct Kept {
     pub(crate) place: u32,
     pub(crate) bytes: Box<[u8]>,
+    /// The metadata of its blocks.
+    pub(crate) metadata: Entry,
     /// Whether they had their checksum.
     pub(crate) is_whole: bool,
 }
@@ -17,7 +21,8 @@ pub(crate) struct Kept {
 impl Kept {
     /// Bytes that `slot` holds now, for a read that wants them at `place`.
     pub(crate) fn of(media: &DriveMedia, place: u32, slot: Slot) -> Self {
-        Self { place, bytes: media.slot(slot).into(), is_whole: media.is_whole(slot) }
+        let metadata = metadata_of(media, slot);
+        Self { place, bytes: media.slot(slot).into(), metadata, is_whole: media.is_whole(slot) }
     }
 }
 
@@ -39,16 +44,17 @@ pub struct Data<'a> {
     /// Bytes of the first slot before them, and how many they are.
     skip: usize,
     len: usize,
-    /// All of them, where they do not lie in the media.
+    /// All of them, where they do not lie in the media, and the metadata of their blocks.
     bytes: &'a [u8],
+    metadata: &'a [u8],
 }
 
 impl<'a> Data<'a> {
     /// No bytes: the answer to everything but a read.
-    pub const NONE: Self = Self { media: None, found: &[], kept: &[], skip: 0, len: 0, bytes: &[] };
+    pub const NONE: Self = Self { media: None, found: &[], kept: &[], skip: 0, len: 0, bytes: &[], metadata: &[] };
 
     pub(crate) fn new(media: &'a DriveMedia, found: &'a [Slot], kept: &'a [Kept]) -> Self {
-        Self { media: Some(media), found, kept, skip: 0, len: found.len() * BYTES, bytes: &[] }
+        Self { media: Some(media), found, kept, len: found.len() * BYTES, ..Self::NONE }
     }
 
     /// Some `len` bytes of them, behind the first `skip`, which are less than a slot.
@@ -60,6 +66,24 @@ impl<'a> Data<'a> {
     /// Whole slots that lie one after the other.
     pub fn of(bytes: &'a [u8]) -> Self {
         Self { bytes, ..Self::NONE }
+    }
+
+    /// Blocks that lie one after the other, and their metadata.
+    pub(crate) fn with_metadata(bytes: &'a [u8], metadata: &'a [u8]) -> Self {
+        Self { bytes, metadata, ..Self::NONE }
+    }
+
+    /// Copies the metadata of its blocks, which have `block_bytes`, to the end of `into`: eight bytes of each.
+    pub(crate) fn copy_metadata_to(&self, block_bytes: usize, into: &mut Vec<u8>) {
+        let Some(media) = self.media else { return into.extend_from_slice(self.metadata) };
+        let (mut first, mut left) = (self.skip / block_bytes, self.len / block_bytes);
+        for (place, &slot) in (0..).zip(self.found) {
+            let kept = self.kept.iter().find(|kept| kept.place == place);
+            let entry = kept.map_or_else(|| metadata_of(media, slot), |kept| kept.metadata);
+            let count = (BYTES / block_bytes - first).min(left);
+            into.extend_from_slice(&entry[first * Tuple::BYTES..(first + count) * Tuple::BYTES]);
+            (first, left) = (0, left - count);
+        }
     }
 
     /// The first place whose bytes are not what was written.
@@ -90,7 +114,7 @@ impl<'a> Data<'a> {
 
     /// Those slices, and whether their bytes are stored. The others are zeros of a slot that holds no payload.
     pub fn parts(&self) -> impl Iterator<Item = (&'a [u8], bool)> + use<'a> {
-        let Self { media, found, kept, skip, len, bytes } = *self;
+        let Self { media, found, kept, skip, len, bytes, .. } = *self;
         let mut rest = Some(bytes).filter(|bytes| !bytes.is_empty());
         let (mut skip, mut left) = (skip, len);
         let mut wanted = move |bytes: &'a [u8]| {

@@ -7,6 +7,7 @@
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
 //! drive-N.namespaces   its namespaces, once it was divided
+//! drive-N.metadata     64 bytes for each physical slot, once blocks had metadata, with holes where they have none
 //! clean                there while no process uses it, if the last one ended in order, with checksums of the records
 //! ```
 //!
@@ -17,11 +18,12 @@
 //! machine it survives as far as the operating system has written it back.
 
 use super::band::Band;
-use super::drive::DriveMedia;
+use super::drive::{DriveMedia, keep_metadata};
 use super::mapping::Mapping;
 use super::payload::Payload;
 use super::recover::RecoveryReport;
 use super::room::Room;
+use super::tuples::Tuples;
 use flashyard_flash::Layout;
 use flashyard_ftl::SuperblockContents;
 use flashyard_units::DriveId;
@@ -34,7 +36,9 @@ const PAYLOAD: &str = "payload";
 const BAND: &str = "band";
 /// The record of the namespaces of a drive, which is replaced as a whole.
 const NAMESPACES: &str = "namespaces";
-const KINDS: [&str; 3] = [PAYLOAD, BAND, NAMESPACES];
+/// Metadata of blocks.
+const METADATA: &str = "metadata";
+const KINDS: [&str; 4] = [PAYLOAD, BAND, NAMESPACES, METADATA];
 const UNFINISHED: &str = "unfinished";
 const CLEAN: &str = "clean";
 /// The file that says what drives the directory is for.
@@ -236,7 +240,14 @@ impl DataDirectory {
         let room = Room::default();
         let mut drives = Vec::new();
         for (number, shape) in (0..).zip(shapes) {
-            let drive = self.map_drive(number, shape, &room, |path, bytes| existing_file(&path, bytes))?;
+            let mut drive = self.map_drive(number, shape, &room, |path, bytes| existing_file(&path, bytes))?;
+            let path = self.drive_file(number, METADATA);
+            if path.exists() {
+                let file = existing_file(&path, Tuples::bytes(&shape.layout) as u64)?;
+                let mapping = Mapping::file(file);
+                let unmapped = |source| MediaError::Io { path, what: "the file cannot be mapped", source };
+                keep_metadata(&mut drive, Tuples::new(mapping.map_err(unmapped)?, shape.layout));
+            }
             if let Some(&digest) = digests.as_ref().and_then(|digests| digests.get(number as usize)) {
                 let path = self.drive_file(number, BAND);
                 match drive.band.digest() {
@@ -280,6 +291,16 @@ impl DataDirectory {
     /// Keeps such a record: whole, or as it was.
     pub(super) fn keep_namespaces(&self, drive: DriveId, record: &[u8]) -> io::Result<()> {
         write_whole(&self.drive_file(drive.get(), NAMESPACES), record)
+    }
+
+    /// A file for the metadata of the blocks of a drive, which has none: whole, or not there.
+    pub(super) fn make_metadata(&self, drive: DriveId, bytes: usize) -> io::Result<Mapping> {
+        let path = self.drive_file(drive.get(), METADATA);
+        let beside = path.with_extension("new");
+        let file = open_options().create(true).truncate(true).open(&beside)?;
+        file.set_len(bytes as u64)?;
+        fs::rename(&beside, &path)?;
+        Mapping::file(file)
     }
 
     fn drive_file(&self, number: u16, kind: &str) -> PathBuf {
@@ -326,6 +347,11 @@ impl DataDirectory {
         let mut drives = Vec::new();
         for (number, (shape, contents)) in (0..).zip(shapes.iter().zip(contents)) {
             let mut drive = self.map_drive(number, shape, &room, |path, bytes| new_file(&path, bytes))?;
+            let path = self.drive_file(number, METADATA);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
+                _ => {}
+            }
             drive.adopt(contents).map_err(|error| self.no_room(error))?;
             drive.start(true);
             drives.push(drive);

@@ -5,6 +5,7 @@ use super::life::Life;
 use super::mapping::Mapping;
 use super::payload::{BYTES, Payload};
 use super::room::{Purpose, Room};
+use super::tuples::{Entry, Tuples, UNWRITTEN};
 use super::unkept::Unkept;
 use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::{Stream, SuperblockContents};
@@ -22,6 +23,8 @@ pub struct DriveMedia {
     room: Room,
     pub(super) payload: Payload,
     pub(super) band: Band,
+    /// Metadata of its blocks, since some had any.
+    pub(super) tuples: Option<Tuples>,
     /// Number of the last slot written.
     pub(super) sequence: u64,
     /// Whether payload gets checksums: it outlives the process.
@@ -74,6 +77,7 @@ impl DriveMedia {
             room,
             payload,
             band,
+            tuples: None,
             sequence,
             checked,
             before,
@@ -119,10 +123,10 @@ impl DriveMedia {
             Found::Nothing => true,
             Found::Torn => false,
             Found::Whole(Record { state, checksum, .. }) => match state {
-                State::Zeros => true,
+                State::Zeros => self.tuples.as_ref().is_none_or(|tuples| tuples.seal(0, slot) == checksum),
                 State::Lost => false,
                 State::Data | State::Dead => {
-                    self.payload.holds(slot) && crc32c::crc32c(self.payload.run(slot, 1)) == checksum
+                    self.payload.holds(slot) && sealed(&self.tuples, self.payload.run(slot, 1), slot) == checksum
                 }
             },
         }
@@ -148,6 +152,9 @@ impl DriveMedia {
     #[cold]
     pub(super) fn reserve_records(&mut self, superblock: u32, purpose: Purpose) -> io::Result<()> {
         self.band.reserve_records(superblock, &self.room, purpose)?;
+        if let Some(tuples) = &self.tuples {
+            tuples.reserve(superblock, &self.room, purpose)?;
+        }
         self.recorded[superblock as usize] = true;
         Ok(())
     }
@@ -240,11 +247,7 @@ impl DriveMedia {
     /// whether the bytes are there: without room for them the block holds what it held.
     #[inline]
     pub(super) fn write(&mut self, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) -> bool {
-        let stored = self.reserve_record(slot, Purpose::Write);
-        let stored = stored.and_then(|()| payload.map_or(Ok(()), |payload| self.payload.set(slot, payload)));
-        if let Err(error) = stored {
-            self.found_no_room(&error);
-            self.unkept.add(logical, slot, before);
+        if !store(self, logical, slot, before, payload) {
             return false;
         }
         let (mut state, mut checksum) = (State::Zeros, 0);
@@ -253,10 +256,6 @@ impl DriveMedia {
             checksum = if self.checked { crc32c::crc32c(payload) } else { 0 };
         }
         self.written(logical, slot, before, state, checksum);
-        if self.is_full {
-            self.is_full = false;
-            tracing::info!(drive = self.number, "there is room for the drive's bytes again");
-        }
         true
     }
 
@@ -289,6 +288,7 @@ impl DriveMedia {
         if state == State::Data {
             self.payload.copy(from, to)?;
         }
+        copy_metadata(self, from, to);
         self.written(logical, to, from, state, checksum);
         Ok(())
     }
@@ -356,6 +356,7 @@ impl DriveMedia {
         if state == State::Data {
             self.payload.copy_alone(old, slot)?;
         }
+        copy_metadata(self, old, slot);
         self.sequence += 1;
         self.band.set(slot.get(), &Record { sequence: self.sequence, logical, state, checksum });
         self.kill(logical, old);
@@ -402,6 +403,9 @@ impl DriveMedia {
     pub(super) fn erased(&mut self, superblock: u32) -> io::Result<()> {
         self.settle_before_erase(superblock)?;
         self.payload.erase(superblock)?;
+        if let Some(tuples) = &mut self.tuples {
+            tuples.erase(superblock)?;
+        }
         self.band.forget(superblock)?;
         self.recorded[superblock as usize] &= !self.checked;
         let erases = self.band.header(superblock).erases + 1;
@@ -478,6 +482,7 @@ impl DriveMedia {
     /// Waits until everything is on disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.payload.sync()?;
+        self.tuples.as_ref().map_or(Ok(()), Tuples::sync)?;
         self.band.mapping.sync()
     }
 }
@@ -500,6 +505,74 @@ pub(super) fn revert(media: &mut DriveMedia, logical: u32, before: Slot, slot: S
     media.kill(logical, before);
 }
 
+/// Puts the bytes of a write to their place; returns whether there was room.
+#[inline]
+fn store(media: &mut DriveMedia, logical: u32, slot: Slot, before: Slot, payload: Option<&[u8]>) -> bool {
+    let stored = media.reserve_record(slot, Purpose::Write);
+    let stored = stored.and_then(|()| payload.map_or(Ok(()), |payload| media.payload.set(slot, payload)));
+    if let Err(error) = stored {
+        media.found_no_room(&error);
+        media.unkept.add(logical, slot, before);
+        return false;
+    }
+    if media.is_full {
+        media.is_full = false;
+        tracing::info!(drive = media.number, "there is room for the drive's bytes again");
+    }
+    true
+}
+
+/// The checksum of a slot with these bytes, and the metadata that it has.
+#[inline]
+fn sealed(tuples: &Option<Tuples>, payload: &[u8], slot: Slot) -> u32 {
+    let checksum = crc32c::crc32c(payload);
+    tuples.as_ref().map_or(checksum, |tuples| tuples.seal(checksum, slot))
+}
+
+/// Metadata of the blocks in a slot.
+pub(crate) fn metadata_of(media: &DriveMedia, slot: Slot) -> Entry {
+    let place = media.place_of(slot);
+    media.tuples.as_ref().filter(|_| place.is_some()).map_or(UNWRITTEN, |tuples| tuples.get(place))
+}
+
+/// Blocks of the drive can have metadata from now on, which is kept there.
+pub(super) fn keep_metadata(media: &mut DriveMedia, tuples: Tuples) {
+    media.tuples = Some(tuples);
+    // That of superblocks in use has no place on the disk yet.
+    media.recorded.fill(!media.checked);
+}
+
+/// Like [`DriveMedia::write`], with the metadata of the blocks, which has to have a place. It is stored before the record, as the
+/// payload is.
+pub(super) fn write_with(
+    media: &mut DriveMedia,
+    (logical, slot, before): (u32, Slot, Slot),
+    payload: Option<&[u8]>,
+    metadata: &Entry,
+) -> bool {
+    if !store(media, logical, slot, before, payload) {
+        return false;
+    }
+    if let Some(tuples) = &mut media.tuples {
+        tuples.set(slot, metadata);
+    }
+    let state = if payload.is_some() { State::Data } else { State::Zeros };
+    let checksum = match (media.checked, payload, &media.tuples) {
+        (false, ..) => 0,
+        (true, Some(payload), tuples) => sealed(tuples, payload, slot),
+        (true, None, tuples) => tuples.as_ref().map_or(0, |tuples| tuples.seal(0, slot)),
+    };
+    media.written(logical, slot, before, state, checksum);
+    true
+}
+
+/// Metadata goes with its blocks to another place.
+fn copy_metadata(media: &mut DriveMedia, from: Slot, to: Slot) {
+    if let Some(tuples) = &mut media.tuples {
+        tuples.copy(from, to);
+    }
+}
+
 /// Destroys all bytes of a drive that holds nothing current, and their checksums: they are left in no place of its file.
 ///
 /// Errors: those of the operating system.
@@ -507,12 +580,16 @@ pub(super) fn scrub(media: &mut DriveMedia) -> io::Result<()> {
     media.unkept = Unkept::default();
     for superblock in 0..media.layout.superblocks {
         media.payload.erase(superblock)?;
+        if let Some(tuples) = &mut media.tuples {
+            tuples.erase(superblock)?;
+        }
         for index in 0..media.layout.slots_per_superblock {
             let slot = media.layout.slot(superblock, index).get();
-            if let Found::Whole(record) = media.band.get(slot)
-                && record.state != State::Zeros
-            {
-                let dead = Record { logical: u32::MAX, state: State::Dead, checksum: 0, ..record };
+            if let Found::Whole(record) = media.band.get(slot) {
+                let dead = match record.state {
+                    State::Zeros => Record { checksum: 0, ..record },
+                    _ => Record { logical: u32::MAX, state: State::Dead, checksum: 0, ..record },
+                };
                 if dead != record {
                     media.band.set(slot, &dead);
                 }
@@ -533,12 +610,21 @@ pub(super) fn scrub_dead(media: &mut DriveMedia, needed: &BTreeSet<Slot>) -> io:
     for superblock in 0..media.layout.superblocks {
         for index in 0..media.layout.slots_per_superblock {
             let slot = media.layout.slot(superblock, index);
-            if let Found::Whole(record) = media.band.get(slot.get())
-                && record.state == State::Dead
-                && media.payload.holds(slot)
-                && !needed.contains(&slot)
-            {
+            let Found::Whole(record) = media.band.get(slot.get()) else { continue };
+            if needed.contains(&slot) {
+                continue;
+            }
+            let is_dead = record.state == State::Dead && media.payload.holds(slot);
+            if is_dead {
                 media.payload.blank(slot);
+            }
+            // Blocks of zeros have metadata too.
+            let is_of_none = record.state == State::Zeros && record.logical == u32::MAX;
+            let has_metadata = is_of_none && metadata_of(media, slot) != UNWRITTEN;
+            if let (Some(tuples), true) = (&mut media.tuples, is_dead || has_metadata) {
+                tuples.set(slot, &UNWRITTEN);
+            }
+            if is_dead || has_metadata {
                 media.band.set(slot.get(), &Record { checksum: 0, ..record });
             }
         }

@@ -1,10 +1,12 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, Shape};
-use super::drive::{DriveMedia, revert, scrub, scrub_dead};
+use super::drive::{DriveMedia, keep_metadata, revert, scrub, scrub_dead, write_with};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
+use super::mapping::Mapping;
 use super::recover::RecoveryReport;
+use super::tuples::{Entry, Tuples};
 use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::SuperblockContents;
 use flashyard_served::{Control, Served};
@@ -90,6 +92,38 @@ impl Media {
             Movement::Read { .. } => {}
         }
         Ok(true)
+    }
+
+    /// Follows the write of a slot whose blocks have metadata. Panics beyond the drives.
+    pub(crate) fn write_with(
+        &mut self,
+        drive: DriveId,
+        places: (u32, Slot, Slot),
+        payload: Option<&[u8]>,
+        metadata: &Entry,
+    ) -> bool {
+        write_with(&mut self.drives[drive.index()], places, payload, metadata)
+    }
+
+    /// Whether metadata of blocks has a place on a drive. Panics beyond the drives.
+    pub(crate) fn has_metadata(&self, drive: DriveId) -> bool {
+        self.drives[drive.index()].tuples.is_some()
+    }
+
+    /// Gives metadata of blocks a place on a drive, unless it has one. Panics beyond the drives.
+    ///
+    /// Errors: those of the operating system.
+    pub(crate) fn keep_metadata(&mut self, drive: DriveId) -> io::Result<()> {
+        if self.has_metadata(drive) {
+            return Ok(());
+        }
+        let media = &mut self.drives[drive.index()];
+        let layout = *media.layout();
+        let bytes = Tuples::bytes(&layout);
+        let memory = || Mapping::memory(bytes);
+        let mapping = self.directory.as_ref().map_or_else(memory, |directory| directory.make_metadata(drive, bytes))?;
+        keep_metadata(media, Tuples::new(mapping, layout));
+        Ok(())
     }
 
     /// Writes a block of `drive` with what another drive holds at a place. What is damaged there is lost here.

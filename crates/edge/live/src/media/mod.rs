@@ -16,13 +16,16 @@ mod recover;
 mod room;
 #[cfg(test)]
 mod tests;
+mod tuples;
 mod unkept;
 
 pub use data::Data;
 pub(crate) use data::{Kept, reads_as_zeros};
 pub use directory::{DataDirectory, MediaError, Shape};
 pub use drive::DriveMedia;
+pub(crate) use drive::metadata_of;
 pub use drives::{Media, Opened};
-pub use erasures::{Erase, Erasures, SanitizeOutcome};
+pub use erasures::{BlockFormat, Erase, Erasures, SanitizeOutcome};
 pub(crate) use life::Life;
 pub use recover::RecoveryReport;
+pub(crate) use tuples::UNWRITTEN;

@@ -106,7 +106,8 @@ impl DriveMedia {
             if record.state == State::Dead || record.logical as usize >= walk.newest.len() {
                 continue;
             }
-            if !report.clean && record.state == State::Data && !self.is_whole(slot) {
+            // Lost ones are known already.
+            if !report.clean && record.state != State::Lost && !self.is_whole(slot) {
                 walk.damaged.push((record.logical, record.sequence, slot));
                 continue;
             }
@@ -210,6 +211,9 @@ impl DriveMedia {
 mod tests {
     use super::*;
     use crate::media::band::Header;
+    use crate::media::drive::{keep_metadata, metadata_of, scrub_dead, write_with};
+    use crate::media::mapping::Mapping;
+    use crate::media::tuples::{Tuples, UNWRITTEN};
     use flashyard_flash::{Geometry, Layout};
     use flashyard_ftl::Stream;
     use proptest::prelude::*;
@@ -352,6 +356,37 @@ mod tests {
         let (valid, _, report) = recovered(&mut media);
         assert_eq!((valid, report.damaged), (vec![(0, 3)], 1));
         assert!(media.is_whole(Slot::new(8)));
+    }
+
+    #[test]
+    fn metadata_goes_with_its_block_and_damage_to_it_is_damage_to_the_block() {
+        let mut media = media();
+        let mapping = Mapping::memory(Tuples::bytes(media.layout())).expect("there is memory");
+        let tuples = Tuples::new(mapping, *media.layout());
+        keep_metadata(&mut media, tuples);
+        write_with(&mut media, (3, Slot::new(8), Slot::NONE), Some(&[1; 4096]), &[5; 64]);
+        write_with(&mut media, (4, Slot::new(9), Slot::NONE), None, &[6; 64]);
+        media.write(5, Slot::new(10), Slot::NONE, Some(&[2; 4096]));
+        assert!((8..11).all(|slot| media.is_whole(Slot::new(slot))));
+        media.moved(3, Slot::new(8), Slot::new(11)).expect("memory has room");
+        media.moved(4, Slot::new(9), Slot::new(12)).expect("memory has room");
+        assert!((8..13).all(|slot| media.is_whole(Slot::new(slot))));
+        let found = [11, 12, 10].map(|slot| metadata_of(&media, Slot::new(slot)));
+        assert_eq!(found, [[5; 64], [6; 64], UNWRITTEN]);
+        assert_eq!(recovered(&mut media).0, vec![(2, 5), (3, 3), (4, 4)]);
+        // Other metadata of a block of zeros, and some of a block without any.
+        let tuples = media.tuples.as_mut().expect("it has a place");
+        tuples.set(Slot::new(12), &[7; 64]);
+        tuples.set(Slot::new(10), &[7; 64]);
+        let mut report = RecoveryReport::default();
+        let contents = media.recover(16, &mut report).expect("memory has room");
+        assert_eq!(contents[1].used.as_ref().map(|used| used.lost.clone()), Some(vec![4, 5]));
+        assert_eq!((report.damaged, media.is_whole(Slot::new(11))), (2, true));
+        media.trimmed(3, Slot::new(11));
+        scrub_dead(&mut media, &BTreeSet::new()).expect("memory can be blanked");
+        assert_eq!(metadata_of(&media, Slot::new(11)), UNWRITTEN);
+        media.erased(1).expect("memory can be given back");
+        assert!((8..13).all(|slot| metadata_of(&media, Slot::new(slot)) == UNWRITTEN));
     }
 
     #[test]

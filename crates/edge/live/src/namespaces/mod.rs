@@ -21,8 +21,8 @@ pub enum Manage {
     Create {
         /// Size in its blocks.
         blocks: u64,
-        /// Bytes of a block, 512 or 4096.
-        block_bytes: u32,
+        /// Its blocks.
+        block: crate::media::BlockFormat,
         /// One controller at a time may have it.
         is_private: bool,
     },

@@ -4,6 +4,7 @@ use super::extent::{Extent, units_of};
 use super::table::{NAMESPACES_MAX, Table};
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
+use flashyard_nvme::protection::Metadata;
 use flashyard_nvmf::target::Attachment;
 use flashyard_ssd::Movement;
 use flashyard_units::VolumeId;
@@ -17,6 +18,8 @@ pub(crate) struct Space {
     is_whole: bool,
     /// In the order of its own units.
     extents: Vec<Extent>,
+    /// Metadata of its blocks.
+    pub(crate) metadata: Metadata,
     /// Units of it that hold something, where it is a part.
     used: u64,
 }
@@ -54,6 +57,7 @@ impl Spaces {
             world: volume.id,
             is_whole: true,
             extents: vec![Extent { first: 0, units: volume.limits.blocks }],
+            metadata: Metadata::None,
             used: 0,
         };
         Self { tables: vec![None; world.len()], spaces: world.iter().map(whole).collect(), world }
@@ -141,6 +145,7 @@ impl Spaces {
                 world: self.behind(VolumeId::new(number as u16)),
                 is_whole: false,
                 extents: Vec::new(),
+                metadata: Metadata::None,
                 used: 0,
             };
             let count = self.world.len() * NAMESPACES_MAX as usize;
@@ -154,8 +159,9 @@ impl Spaces {
                 let extents = entry.extents.clone();
                 let units = extents.iter().flat_map(|extent| extent.first..extent.end());
                 let used = units.filter(|&unit| is_mapped(unit)).count() as u64;
-                *space = Space { world, is_whole: false, extents, used };
+                *space = Space { world, is_whole: false, extents, metadata: Metadata::None, used };
             }
+            space.metadata = entry.block.metadata;
         }
         self.tables[world.index()] = Some(table);
     }
@@ -163,7 +169,13 @@ impl Spaces {
     /// Nothing is under way to a namespace that is gone.
     pub(crate) fn forget(&mut self, volume: VolumeId) {
         let world = self.world_of(volume);
-        self.spaces[volume.index()] = Space { world, is_whole: false, extents: Vec::new(), used: 0 };
+        let metadata = Metadata::None;
+        self.spaces[volume.index()] = Space { world, is_whole: false, extents: Vec::new(), metadata, used: 0 };
+    }
+
+    /// Blocks of a volume of the world that was not divided have this metadata from now on.
+    pub(crate) fn set_metadata(&mut self, world: VolumeId, metadata: Metadata) {
+        self.spaces[world.index()].metadata = metadata;
     }
 
     /// A volume of the world, with blocks of 2^-`shift` units.
@@ -180,7 +192,7 @@ impl Spaces {
     }
 
     fn shown_entry(&self, volume: &VolumeInfo, entry: &super::Entry) -> VolumeInfo {
-        let blocks = with_blocks(*volume, entry.block_bytes);
+        let blocks = with_blocks(*volume, entry.block.data_bytes);
         // Remaps are of a drive that is one namespace.
         let limits = VolumeLimits { blocks: entry.blocks, remaps: false, ..blocks.limits };
         VolumeInfo { id: self.volume_of(volume.id, entry.nsid), limits, ..blocks }
@@ -294,6 +306,7 @@ fn with_blocks(volume: VolumeInfo, block_bytes: u32) -> VolumeInfo {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::BlockFormat;
 
     fn spaces() -> Spaces {
         let limits = VolumeLimits { blocks: 100, remaps: true, request_blocks: 8 };
@@ -320,7 +333,7 @@ mod tests {
         let (drive, second) = (VolumeId::new(0), spaces.volume_of(VolumeId::new(0), 2));
         let read = |volume, first| VolumeRequest { volume, operation: Operation::Read, first, count: 1, source: 0 };
         assert_eq!(spaces.of(drive).place(&read(drive, 7)), (read(drive, 7), 0));
-        let mut table = Table::divided(100, SLOT_BYTES, &[10, 30]).expect("there is room");
+        let mut table = Table::divided(100, BlockFormat::plain(SLOT_BYTES), &[10, 30]).expect("there is room");
         if let Some(entry) = table.entry_mut(2) {
             entry.extents = vec![Extent { first: 50, units: 20 }, Extent { first: 10, units: 10 }];
         }

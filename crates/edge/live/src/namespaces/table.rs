@@ -1,13 +1,18 @@
 //! The namespaces of one drive, as far as they outlive the process.
 
 use super::extent::{Extent, free_of, units_of};
+use crate::media::BlockFormat;
 use flashyard_flash::SLOT_BYTES;
+use flashyard_nvme::protection::Metadata;
 use flashyard_nvmf::target::Attachment;
 
 /// Namespaces of a drive at most. [A] As many as drives of data centres announce.
 pub const NAMESPACES_MAX: u32 = 32;
 
 const MAGIC: &[u8; 8] = b"fynamsp1";
+/// Where the flags have the metadata of blocks, three bits, and that of blocks after a format under way.
+const METADATA_AT: u32 = 3;
+const FORMAT_METADATA_AT: u32 = 6;
 /// Extents of a record at most: bytes that claim more are none.
 const EXTENTS_MAX: u32 = 1 << 20;
 
@@ -17,12 +22,12 @@ pub(crate) struct Entry {
     pub(crate) nsid: u32,
     /// Counts the namespaces that the drive has had.
     pub(crate) serial: u32,
-    /// Bytes of a block, 512 or 4096, and how many there are.
-    pub(crate) block_bytes: u32,
+    /// Its blocks, and how many there are.
+    pub(crate) block: BlockFormat,
     pub(crate) blocks: u64,
     pub(crate) is_private: bool,
-    /// The format that is under way: bytes of a block afterwards, and whether data must not be left anywhere.
-    pub(crate) format: Option<(u32, bool)>,
+    /// The format that is under way: the blocks afterwards, and whether data must not be left anywhere.
+    pub(crate) format: Option<(BlockFormat, bool)>,
     pub(crate) attachment: Attachment,
     pub(crate) extents: Vec<Extent>,
 }
@@ -33,11 +38,11 @@ impl Entry {
     }
 
     /// Other blocks, as many as its space has room for.
-    pub(crate) fn reformat(&mut self, block_bytes: u32) {
-        if self.block_bytes != block_bytes {
-            self.block_bytes = block_bytes;
-            self.blocks = self.units() * u64::from(SLOT_BYTES / block_bytes);
+    pub(crate) fn reformat(&mut self, block: BlockFormat) {
+        if self.block.data_bytes != block.data_bytes {
+            self.blocks = self.units() * u64::from(SLOT_BYTES / block.data_bytes);
         }
+        self.block = block;
     }
 }
 
@@ -51,12 +56,12 @@ pub(crate) struct Table {
 
 impl Table {
     /// One namespace that is the whole drive, as drives are from the beginning.
-    pub(crate) fn whole(units: u64, block_bytes: u32) -> Self {
+    pub(crate) fn whole(units: u64, block: BlockFormat) -> Self {
         let entry = Entry {
             nsid: 1,
             serial: 0,
-            block_bytes,
-            blocks: units * u64::from(SLOT_BYTES / block_bytes),
+            block,
+            blocks: units * u64::from(SLOT_BYTES / block.data_bytes),
             is_private: false,
             format: None,
             attachment: Attachment::ALL,
@@ -66,11 +71,11 @@ impl Table {
     }
 
     /// Namespaces of so many units one behind the other, for everybody; `None` where the drive has less.
-    pub(crate) fn divided(units: u64, block_bytes: u32, sizes: &[u64]) -> Option<Self> {
+    pub(crate) fn divided(units: u64, block: BlockFormat, sizes: &[u64]) -> Option<Self> {
         let mut first = 0_u64;
         let mut table = Self::default();
         for (nsid, &size) in (1..).zip(sizes) {
-            let whole = Self::whole(size, block_bytes).entries.pop()?;
+            let whole = Self::whole(size, block).entries.pop()?;
             table.entries.push(Entry { nsid, serial: nsid - 1, extents: vec![Extent { first, units: size }], ..whole });
             table.serial = nsid - 1;
             first = first.checked_add(size).filter(|&end| end <= units && size > 0)?;
@@ -98,7 +103,8 @@ impl Table {
         free_of(units, self.entries.iter().flat_map(|entry| entry.extents.iter().copied()))
     }
 
-    /// The record: little endian, a magic word, the last serial number, the entries, and a checksum over all of it.
+    /// The record: little endian, a magic word, the last serial number, the entries, and a checksum over all of it. Metadata of
+    /// blocks is in bits of the flags that earlier versions have left at zero, which is none.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         let word = |number: u32, bytes: &mut Vec<u8>| bytes.extend_from_slice(&number.to_le_bytes());
@@ -107,9 +113,11 @@ impl Table {
         for entry in &self.entries {
             let flags = u32::from(entry.is_private)
                 | u32::from(entry.attachment.everybody) << 1
-                | u32::from(entry.format.is_some_and(|(_, destroys)| destroys)) << 2;
-            let format = entry.format.map_or(0, |(block_bytes, _)| block_bytes);
-            for number in [entry.nsid, entry.serial, entry.block_bytes, flags, format] {
+                | u32::from(entry.format.is_some_and(|(_, destroys)| destroys)) << 2
+                | u32::from(entry.block.metadata.code()) << METADATA_AT
+                | entry.format.map_or(0, |(block, _)| u32::from(block.metadata.code())) << FORMAT_METADATA_AT;
+            let format = entry.format.map_or(0, |(block, _)| block.data_bytes);
+            for number in [entry.nsid, entry.serial, entry.block.data_bytes, flags, format] {
                 word(number, &mut bytes);
             }
             bytes.extend_from_slice(&entry.blocks.to_le_bytes());
@@ -143,8 +151,8 @@ impl Table {
         for _ in 0..count {
             let entry = take_entry(rest)?;
             let in_order = table.entries.last().is_none_or(|last| last.nsid < entry.nsid);
-            let has_blocks =
-                entry.blocks > 0 && entry.blocks.div_ceil(u64::from(SLOT_BYTES / entry.block_bytes)) == entry.units();
+            let has_blocks = entry.blocks > 0
+                && entry.blocks.div_ceil(u64::from(SLOT_BYTES / entry.block.data_bytes)) == entry.units();
             if !in_order || !has_blocks || !(1..=NAMESPACES_MAX).contains(&entry.nsid) || entry.serial > table.serial {
                 return None;
             }
@@ -171,10 +179,14 @@ fn long(rest: &mut &[u8]) -> Option<u64> {
 }
 
 fn take_entry(rest: &mut &[u8]) -> Option<Entry> {
-    let is_size = |bytes: &u32| matches!(*bytes, 512 | SLOT_BYTES);
-    let (nsid, serial, block_bytes) = (word(rest)?, word(rest)?, word(rest).filter(is_size)?);
+    let (nsid, serial, data_bytes) = (word(rest)?, word(rest)?, word(rest)?);
     let (flags, format, blocks) = (word(rest)?, word(rest)?, long(rest)?);
-    let format = if format == 0 { None } else { Some((Some(format).filter(is_size)?, flags & 1 << 2 != 0)) };
+    let of = |data_bytes, metadata_at: u32| {
+        let metadata = Metadata::from_code((flags >> metadata_at & 7) as u8)?;
+        Some(BlockFormat { data_bytes, metadata }).filter(BlockFormat::exists)
+    };
+    let block = of(data_bytes, METADATA_AT)?;
+    let format = if format == 0 { None } else { Some((of(format, FORMAT_METADATA_AT)?, flags & 1 << 2 != 0)) };
     let mut exceptions = Vec::new();
     for _ in 0..word(rest).filter(|&count| count as usize <= Attachment::EXCEPTIONS_MAX)? {
         let len = word(rest)? as usize;
@@ -190,7 +202,7 @@ fn take_entry(rest: &mut &[u8]) -> Option<Entry> {
     }
     extents.iter().try_fold(0_u64, |sum, extent| sum.checked_add(extent.units))?;
     let attachment = Attachment { everybody: flags & 1 << 1 != 0, exceptions };
-    Some(Entry { nsid, serial, block_bytes, blocks, is_private: flags & 1 != 0, format, attachment, extents })
+    Some(Entry { nsid, serial, block, blocks, is_private: flags & 1 != 0, format, attachment, extents })
 }
 
 #[cfg(test)]
@@ -200,27 +212,36 @@ mod tests {
 
     /// Namespaces that divide a drive in some way.
     fn table() -> impl Strategy<Value = (Table, u64)> {
-        let entry = (any::<(bool, bool, bool, bool)>(), 0_usize..3, 1_u64..50, prop::option::of(any::<(bool, bool)>()));
+        let entry = (
+            any::<(bool, bool, bool, bool)>(),
+            0_usize..3,
+            1_u64..50,
+            prop::option::of(any::<(bool, bool)>()),
+            (0_u8..5, 0_u8..5),
+        );
         prop::collection::vec(entry, 0..6).prop_map(|entries| {
             let mut table = Table::default();
             let mut first = 3;
-            for (nsid, ((small, is_private, everybody, cut), hosts, units, format)) in (1..).zip(entries) {
-                let block_bytes = if small { 512 } else { 4096 };
-                let blocks = units * u64::from(4096 / block_bytes) - u64::from(cut && small);
+            for (nsid, ((small, is_private, everybody, cut), hosts, units, format, kinds)) in (1..).zip(entries) {
+                let of = |small: bool, code: u8| {
+                    let metadata = Metadata::from_code(code).expect("there is such metadata");
+                    BlockFormat { data_bytes: if small { 512 } else { 4096 }, metadata }
+                };
+                let block = of(small, kinds.0);
+                let blocks = units * u64::from(4096 / block.data_bytes) - u64::from(cut && small);
                 let exceptions = (0..hosts).map(|host| format!("nqn.{host}")).collect();
                 let half = units / 2;
                 let mut extents =
                     vec![Extent { first, units: half }, Extent { first: first + half + 2, units: units - half }];
                 extents.retain(|extent| extent.units > 0);
                 first += units + 2;
-                let bytes = |small: bool| if small { 512 } else { 4096 };
                 table.add(Entry {
                     nsid: nsid * 2,
                     serial: 0,
-                    block_bytes,
+                    block,
                     blocks,
                     is_private,
-                    format: format.map(|(small, destroys)| (bytes(small), destroys)),
+                    format: format.map(|(small, destroys)| (of(small, kinds.1), destroys)),
                     attachment: Attachment { everybody, exceptions },
                     extents,
                 });
@@ -261,15 +282,17 @@ mod tests {
 
     #[test]
     fn a_drive_is_divided_as_far_as_it_goes() {
-        let table = Table::divided(10, 512, &[3, 6]).expect("there is room");
+        let table = Table::divided(10, BlockFormat::plain(512), &[3, 6]).expect("there is room");
         assert_eq!(
             table.entries.iter().map(|it| (it.nsid, it.blocks, it.units())).collect::<Vec<_>>(),
             [(1, 24, 3), (2, 48, 6)]
         );
         assert_eq!(table.free(10), [Extent { first: 9, units: 1 }]);
-        assert_eq!((Table::divided(10, 512, &[3, 8]), Table::divided(10, 512, &[0])), (None, None));
-        let mut whole = Table::whole(10, 4096).entries.remove(0);
-        whole.reformat(512);
-        assert_eq!((whole.blocks, whole.block_bytes), (80, 512));
+        let divided = |sizes: &[u64]| Table::divided(10, BlockFormat::plain(512), sizes);
+        assert_eq!((divided(&[3, 8]), divided(&[0])), (None, None));
+        let mut whole = Table::whole(10, BlockFormat::plain(4096)).entries.remove(0);
+        let small = BlockFormat { data_bytes: 512, metadata: Metadata::Type3 };
+        whole.reformat(small);
+        assert_eq!((whole.blocks, whole.block), (80, small));
     }
 }

@@ -1,7 +1,7 @@
 //! Formats and sanitizes of drives, between what hosts ask for and what the engine does.
 
 use crate::front::Context;
-use crate::media::{Erase, SanitizeOutcome};
+use crate::media::{BlockFormat, Erase, SanitizeOutcome};
 use flashyard_nvme::NSID_ALL;
 use flashyard_nvmf::target::{Erasure, ErasureKind, Sanitized, Wish};
 use flashyard_units::VolumeId;
@@ -27,8 +27,8 @@ pub(super) fn of(volume: VolumeId, context: &Context<'_>) -> Erasure {
 /// The erasure that a host asks for, if it asks for one, and the namespace that it is about, or all.
 pub(super) fn wanted(wish: &Wish) -> Option<(u32, Erase)> {
     match *wish {
-        Wish::Format { nsid, block_log2, destroys } => {
-            Some((nsid, Erase::Format { block_bytes: 1 << block_log2, destroys }))
+        Wish::Format { nsid, block_log2, metadata, destroys } => {
+            Some((nsid, Erase::Format { block: BlockFormat { data_bytes: 1 << block_log2, metadata }, destroys }))
         }
         Wish::Sanitize { command } => Some((NSID_ALL, Erase::Sanitize { command })),
         Wish::LeaveFailure => Some((NSID_ALL, Erase::LeaveFailure)),

@@ -1,5 +1,6 @@
 //! Namespaces of drives, between what hosts ask for and what the engine does.
 
+use crate::media::BlockFormat;
 use crate::namespaces::{Manage, ManageError, NamespaceInfo};
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::target::{
@@ -9,8 +10,9 @@ use flashyard_nvmf::target::{
 /// The change that a host asks for, if it asks for one.
 pub(super) fn wanted(wish: &Wish) -> Option<Manage> {
     match wish {
-        Wish::Create(NewNamespace { blocks, block_log2, is_private }) => {
-            Some(Manage::Create { blocks: *blocks, block_bytes: 1 << block_log2, is_private: *is_private })
+        Wish::Create(NewNamespace { blocks, block_log2, metadata, is_private }) => {
+            let block = BlockFormat { data_bytes: 1 << block_log2, metadata: *metadata };
+            Some(Manage::Create { blocks: *blocks, block, is_private: *is_private })
         }
         Wish::Delete { nsid } => Some(Manage::Delete { nsid: Some(*nsid).filter(|&nsid| nsid != NSID_ALL) }),
         Wish::Attach(Attach { nsid, attachment, .. }) => {

@@ -18,6 +18,7 @@ mod health;
 mod manage;
 mod peer;
 mod ports;
+mod protect;
 mod work;
 
 pub use ports::ListenError;
@@ -199,7 +200,8 @@ impl NvmeTcp {
         let Some(layout) = context.layout(drive) else { return };
         let template = &self.templates[subsystem];
         let shape = |info: NamespaceInfo| {
-            let volume = context.volume(info.volume)?;
+            let info_volume = info.volume;
+            let volume = context.volume(info_volume)?;
             let unit = context.blocks_of_unit(info.volume) as u32;
             let granularity = layout.slots_per_die_row.saturating_mul(unit);
             let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
@@ -209,6 +211,7 @@ impl NvmeTcp {
             if namespace.zones.is_none() {
                 namespace.blocks = volume.limits.blocks;
                 namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
+                namespace.metadata = context.metadata(info_volume);
                 namespace.formats = context.formats(drive);
             }
             Some(namespace)

@@ -1,6 +1,7 @@
 //! Commands under way: from NVMe to the enclosure's requests and back.
 
 use super::fences::{Fences, Span};
+use super::protect::{Guarded, Mismatch};
 use crate::front::{Answered, Context};
 use crate::media::Data;
 use crate::media::Erase;
@@ -21,6 +22,8 @@ const PARTS: u64 = 2 * ZoneShape::ZONES_MAX;
 enum Kind {
     Read,
     Compare,
+    /// Nothing comes back, but protection information is compared.
+    Verify,
     /// Nothing comes back; a flush follows when asked for.
     Other {
         flush: bool,
@@ -31,6 +34,10 @@ enum Kind {
 #[derive(Debug)]
 struct Copying {
     ranges: Vec<BlockRange>,
+    /// The wishes about the metadata of each, where blocks have some.
+    sources: Vec<Guarded>,
+    /// Blocks that are written.
+    done: u64,
     /// The range at work: all before it are copied.
     at: usize,
     /// Whether that one is read, and where it is written.
@@ -50,6 +57,9 @@ struct Work {
     /// The blocks of a zoned drive that it writes or resets.
     span: Option<Box<Span>>,
     payload: Vec<u8>,
+    /// Its wishes about the metadata of its blocks, where they have some, and metadata that waits to be compared or written.
+    guarded: Option<Box<Guarded>>,
+    metadata: Vec<u8>,
     /// Requests made of it, and those of them that are not answered.
     asked: u32,
     parts: u32,
@@ -111,11 +121,20 @@ impl Works {
         cost: usize,
         context: &mut Context<'_>,
     ) {
-        let Command { tag, operation, payload, .. } = command;
+        let Command { tag, operation, protection, payload, .. } = command;
+        let metadata = context.metadata(volume);
+        let guarded = protection.filter(|_| !metadata.is_none()).map(|asked| {
+            let block_bytes = context.volume(volume).map_or(0, |volume| volume.block_bytes as usize);
+            let first = operation.range().map_or(0, |range| range.lba);
+            Box::new(Guarded { metadata, asked, block_bytes, first })
+        });
+        // It may have waited for room while its namespace was formatted.
+        let is_stale = protection.is_some() != guarded.is_some();
         let protected = context.volume(volume).is_some_and(|volume| volume.protected);
         let kind = match operation {
             NvmCommand::Read { .. } => Kind::Read,
             NvmCommand::Compare { .. } => Kind::Compare,
+            NvmCommand::Verify { .. } if guarded.is_some() => Kind::Verify,
             NvmCommand::Write { fua, .. } | NvmCommand::WriteZeroes { fua, .. } | NvmCommand::Copy { fua, .. } => {
                 Kind::Other { flush: fua && !protected }
             }
@@ -124,9 +143,14 @@ impl Works {
         let (asked, parts, status) = (0, 0, Status::SUCCESS);
         let span = if is_zoned { self.fences.span(&operation, &payload) } else { None };
         let copying = None;
-        let work = Work { volume, tag, kind, copying, span, payload, asked, parts, status, failed_at: None };
+        let (metadata, failed_at) = (Vec::new(), None);
+        let work =
+            Work { volume, tag, kind, copying, span, payload, guarded, metadata, asked, parts, status, failed_at };
         let number = self.under_way.begin(place, cost, work);
-        if self.is_fenced(number) {
+        if is_stale {
+            self.fail(number, Status::INVALID_NAMESPACE.do_not_retry());
+            self.note_asked(number);
+        } else if self.is_fenced(number) {
             self.fences.hold(number, operation);
         } else {
             self.ask(number, operation, context);
@@ -171,17 +195,29 @@ impl Works {
     fn ask(&mut self, number: usize, operation: NvmCommand, context: &mut Context<'_>) {
         match operation {
             NvmCommand::Flush => self.part(number, Operation::Flush, 0, 0, Payload::None, context),
-            NvmCommand::Read { range, .. } | NvmCommand::Compare { range, .. } | NvmCommand::Verify { range, .. } => {
+            NvmCommand::Compare { range, .. } => {
+                if self.work(number).is_some_and(Work::takes_metadata_out) {
+                    self.range(number, Operation::Read, range, Payload::None, context);
+                }
+            }
+            NvmCommand::Read { range, .. } | NvmCommand::Verify { range, .. } => {
                 self.range(number, Operation::Read, range, Payload::None, context);
             }
             NvmCommand::Write { range, .. } => {
-                let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
-                self.range(number, Operation::Write, range, Payload::Bytes(payload.unwrap_or_default()), context);
+                if self.work(number).is_some_and(Work::takes_metadata_out) {
+                    let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
+                    self.range(number, Operation::Write, range, Payload::Bytes(payload.unwrap_or_default()), context);
+                }
             }
             NvmCommand::WriteZeroes { range, deallocate: true, .. } => {
                 self.range(number, Operation::Trim, range, Payload::None, context);
             }
             NvmCommand::WriteZeroes { range, .. } => {
+                if let Some(work) = self.work(number)
+                    && let Some(guarded) = &work.guarded
+                {
+                    work.metadata = guarded.of_zeros(range.blocks);
+                }
                 self.range(number, Operation::Write, range, Payload::Zeros, context);
             }
             NvmCommand::DatasetManagement { deallocate, .. } => {
@@ -194,11 +230,17 @@ impl Works {
                     }
                 }
             }
-            NvmCommand::Copy { first, .. } => {
+            NvmCommand::Copy { first, protection, .. } => {
                 if let Some(work) = self.work(number) {
                     let payload = std::mem::take(&mut work.payload);
                     let ranges = CopyRange::decode_all(&payload).map(|source| source.range()).collect();
-                    let copying = Copying { ranges, at: 0, is_read: false, to: first, is_unwanted: false };
+                    let of = |guarded: &Guarded| {
+                        let sources = CopyRange::decode_all(&payload);
+                        sources.map(|source| guarded.of_source(protection & 0xF, &source)).collect()
+                    };
+                    let sources = work.guarded.as_deref().map(of).unwrap_or_default();
+                    let copying =
+                        Copying { ranges, sources, done: 0, at: 0, is_read: false, to: first, is_unwanted: false };
                     work.copying = Some(Box::new(copying));
                 }
                 self.go_on(number, context);
@@ -259,7 +301,8 @@ impl Works {
         let Some(work) = self.work(number) else { return };
         let tag = number as u64 * PARTS + u64::from(work.asked);
         let request = VolumeRequest { volume: work.volume, operation, first, count, source };
-        match context.submit(tag, request, payload) {
+        let metadata = if operation == Operation::Write { std::mem::take(&mut work.metadata) } else { Vec::new() };
+        match context.submit_with(tag, request, payload, metadata) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;
@@ -354,6 +397,9 @@ impl Works {
         let Some(work) = self.work(number) else { return };
         match work.copying.as_deref().and_then(Copying::next) {
             Some((Operation::Write, range)) => {
+                if !work.takes_over_metadata(range) {
+                    return;
+                }
                 let payload = Payload::Bytes(std::mem::take(&mut work.payload));
                 self.range(number, Operation::Write, range, payload, context);
             }
@@ -422,6 +468,7 @@ impl Copying {
     /// That request is done.
     fn advance(&mut self) {
         if let (Some(range), true) = (self.ranges.get(self.at), self.is_read) {
+            self.done += u64::from(range.blocks);
             self.to += u64::from(range.blocks);
             self.at += 1;
         }
@@ -451,21 +498,80 @@ impl Work {
 
     /// Takes what a read has found.
     fn take(&mut self, data: &Data<'_>) {
+        if let Some(guarded) = self.guarded.take() {
+            let taken = self.take_guarded(&guarded, data);
+            self.note(taken);
+            self.guarded = Some(guarded);
+            return;
+        }
         match self.kind {
             _ if self.copying.is_some() => data.copy_to(&mut self.payload),
             Kind::Read => data.copy_to(&mut self.payload),
+            Kind::Compare => self.compare(data),
+            Kind::Verify | Kind::Other { .. } => {}
+        }
+    }
+
+    /// Takes what a read of blocks with metadata has found.
+    ///
+    /// Errors: a block that is not as it should be.
+    fn take_guarded(&mut self, guarded: &Guarded, data: &Data<'_>) -> Result<(), Mismatch> {
+        if let Some(copying) = &self.copying {
+            // Of a step that wrote nothing comes back.
+            if let (Some(source), false) = (copying.sources.get(copying.at), copying.is_read) {
+                self.metadata = source.found(data)?;
+                data.copy_to(&mut self.payload);
+            }
+            return Ok(());
+        }
+        match self.kind {
+            Kind::Read => guarded.copy_to(data, &mut self.payload)?,
+            Kind::Verify => drop(guarded.found(data)?),
             Kind::Compare => {
-                let mut rest = &self.payload[..];
-                let equal = data.slices().all(|slice| {
-                    let (front, back) = rest.split_at(slice.len().min(rest.len()));
-                    rest = back;
-                    front == slice
-                });
-                if !equal {
+                self.compare(data);
+                if !guarded.equals(data, &self.metadata)? {
                     self.status = Status::COMPARE_FAILURE;
                 }
             }
             Kind::Other { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, done: Result<(), Mismatch>) {
+        if let Err(Mismatch { status, block }) = done {
+            (self.status, self.failed_at) = (status, Some(block));
+        }
+    }
+
+    /// Takes the metadata out of what the host has sent, where blocks have some; returns whether the command goes on.
+    fn takes_metadata_out(&mut self) -> bool {
+        let Some(guarded) = self.guarded.as_deref() else { return true };
+        let taken = guarded.take_out(&mut self.payload);
+        let done = taken.map(|metadata| self.metadata = metadata);
+        self.note(done);
+        self.status.is_success()
+    }
+
+    /// The metadata of what a Copy has read becomes that of `range`; returns whether the command goes on.
+    fn takes_over_metadata(&mut self, range: BlockRange) -> bool {
+        let (Some(guarded), Some(copying)) = (self.guarded.as_deref(), &self.copying) else { return true };
+        let target = guarded.of_target(copying.done, range.lba);
+        let taken = target.copied(&self.payload, std::mem::take(&mut self.metadata));
+        let done = taken.map(|metadata| self.metadata = metadata);
+        self.note(done);
+        self.status.is_success()
+    }
+
+    fn compare(&mut self, data: &Data<'_>) {
+        let mut rest = &self.payload[..];
+        let equal = data.slices().all(|slice| {
+            let (front, back) = rest.split_at(slice.len().min(rest.len()));
+            rest = back;
+            front == slice
+        });
+        if !equal {
+            self.status = Status::COMPARE_FAILURE;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Drive 0 of a small enclosure, served to a host over NVMe/TCP of the loopback.
 
 use crate::small::{enclosure_of, while_serving};
-use flashyard_live::{Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo, divide};
+use flashyard_live::{BlockFormat, Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo, divide, set_format};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig, ZoneShape};
 use flashyard_scenario::Scenario;
 use flashyard_served::{Control, JournalHeader, Session};
@@ -55,7 +55,7 @@ pub(crate) fn serve_zoned<R: Send>(
 
 /// The drive as it begins.
 pub(crate) struct Shape {
-    block_bytes: u32,
+    block: BlockFormat,
     zones: Option<ZoneShape>,
     /// Units of its namespaces; empty: it is one namespace.
     sizes: Vec<u64>,
@@ -64,7 +64,13 @@ pub(crate) struct Shape {
 
 impl Shape {
     fn of(block_bytes: u32) -> Self {
-        Self { block_bytes, zones: None, sizes: Vec::new(), journal: None }
+        Self::formatted(BlockFormat::plain(block_bytes))
+    }
+
+    /// Blocks of this format.
+    #[allow(dead_code, reason = "not every test is of the format of blocks")]
+    pub(crate) fn formatted(block: BlockFormat) -> Self {
+        Self { block, zones: None, sizes: Vec::new(), journal: None }
     }
 
     /// Namespaces of so many units, and a journal.
@@ -75,7 +81,7 @@ impl Shape {
 }
 
 pub(crate) fn serve_shaped<R: Send>(
-    Shape { block_bytes, zones, sizes, journal }: Shape,
+    Shape { block, zones, sizes, journal }: Shape,
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -86,7 +92,7 @@ pub(crate) fn serve_shaped<R: Send>(
     let header = JournalHeader { seed: scenario.seed, scenario: String::new(), contents: None };
     let session = Session::new(world, journal.is_some().then_some(&header));
     let mut engine = Engine::new(session, media, &[VolumeId::new(0)], tempo).expect("there is a poll");
-    engine.set_block_bytes(VolumeId::new(0), block_bytes).expect("there are such blocks");
+    set_format(&mut engine, VolumeId::new(0), block).expect("there are such blocks");
     if !sizes.is_empty() {
         divide(&mut engine, VolumeId::new(0), &sizes).expect("the drive has room");
     }

@@ -19,13 +19,13 @@ pub struct IdentifyNamespace {
     pub features: u8,
     /// 25: number of formats, less one.
     pub formats: u8,
-    /// 26: format in use.
+    /// 26: format in use: its place in bits 3:0 and 6:5; metadata is a part of the data in bit 4.
     pub format: u8,
-    /// 27: metadata capabilities.
+    /// 27: metadata capabilities: as a part of the data in bit 0, in a buffer of its own in bit 1.
     pub metadata: u8,
-    /// 28: capabilities of end-to-end protection.
+    /// 28: capabilities of end-to-end protection: types 1 to 3 in bits 2:0, as the first bytes of metadata in 3, as the last in 4.
     pub protection_capabilities: u8,
-    /// 29: settings of end-to-end protection.
+    /// 29: settings of end-to-end protection: type in bits 2:0, as the first bytes of metadata in 3.
     pub protection: u8,
     /// 30: shared by several controllers in bit 0.
     pub sharing: u8,
@@ -33,7 +33,8 @@ pub struct IdentifyNamespace {
     pub reservations: u8,
     /// 32: progress of a format.
     pub format_progress: u8,
-    /// 33: deallocated blocks: bits 2:0 the data that reads return (1 zeros), Write Zeroes may deallocate in bit 3.
+    /// 33: deallocated blocks: bits 2:0 the data that reads return (1 zeros), Write Zeroes may deallocate in bit 3, guards are those
+    /// of that data in 4, and ones otherwise.
     pub deallocation: u8,
     /// 34: atomic write unit, less one.
     pub atomic_write: U16,
@@ -118,15 +119,26 @@ impl IdentifyNamespace {
     /// Feature: preferred sizes of writes and deallocations are reported.
     pub const HINTS: u8 = 1 << 4;
 
+    /// Format in use: metadata is a part of the data.
+    pub const INLINE: u8 = 1 << 4;
+    /// Metadata capability: it can be a part of the data.
+    pub const CAN_INLINE: u8 = 1 << 0;
+    /// Capabilities of end-to-end protection: all three types, as the first or the last bytes of metadata.
+    pub const PROTECTION_TYPES: u8 = 0b1_1111;
+
     /// A structure of zeros, as an inactive namespace has.
     pub fn zeroed() -> Box<Self> {
         Self::new_box_zeroed().expect("4 KiB are there")
     }
 
-    /// Size of a block in bytes in the format in use; `None` where the structure gives none.
+    /// Data of a block in bytes in the format in use; `None` where the structure gives none.
     pub fn block_bytes(&self) -> Option<u32> {
-        let index = usize::from(self.format & 0x0F) | usize::from(self.format >> 5 & 3) << 4;
-        1u32.checked_shl(u32::from(self.lba_formats[index].data_log2)).filter(|bytes| *bytes >= 512)
+        1u32.checked_shl(u32::from(self.format_in_use().data_log2)).filter(|bytes| *bytes >= 512)
+    }
+
+    /// The format in use.
+    pub fn format_in_use(&self) -> LbaFormat {
+        self.lba_formats[usize::from(self.format & 0x0F) | usize::from(self.format >> 5 & 3) << 4]
     }
 }
 

@@ -183,6 +183,7 @@ impl Connection {
         {
             info.blocks = namespace.size_blocks.get();
             info.block_bytes = namespace.block_bytes().unwrap_or(0);
+            info.metadata_bytes = namespace.format_in_use().metadata_bytes.get();
         }
     }
 

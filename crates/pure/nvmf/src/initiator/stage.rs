@@ -52,8 +52,10 @@ pub struct NamespaceInfo {
     pub nsid: u32,
     /// Size in blocks.
     pub blocks: u64,
-    /// Size of a block in bytes.
+    /// Data of a block in bytes.
     pub block_bytes: u32,
+    /// Metadata of a block in bytes.
+    pub metadata_bytes: u16,
 }
 
 impl Setup {

@@ -1,5 +1,7 @@
 //! Namespaces that hosts want, and the hosts that a namespace is attached to.
 
+use flashyard_nvme::protection::Metadata;
+
 /// Hosts whose controllers have a namespace from their beginning: all but some, or some alone.
 ///
 /// Source: \[P\] NVM Express Base 2.0, section 3.1.2: controllers that are made as hosts connect keep nothing from earlier
@@ -44,8 +46,10 @@ impl Attachment {
 pub struct NewNamespace {
     /// Size in blocks.
     pub blocks: u64,
-    /// Size of a block: 2^n bytes, one of those that the subsystem offers.
+    /// Data of a block: 2^n bytes, one of those that the subsystem offers.
     pub block_log2: u8,
+    /// Metadata of a block.
+    pub metadata: Metadata,
     /// One controller at a time may have it.
     pub is_private: bool,
 }

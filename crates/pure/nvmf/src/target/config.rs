@@ -6,6 +6,7 @@ use crate::secret::Secret;
 use crate::tls::{SharedKey, TlsKey};
 use flashyard_blk::VolumeLimits;
 use flashyard_nvme::log::{CapacityLog, SmartLog};
+use flashyard_nvme::protection::Metadata;
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvme::text::{DISCOVERY_NQN, NqnError, check_nqn};
 use flashyard_nvme::zone;
@@ -86,8 +87,29 @@ pub struct Subsystem {
 pub struct Management {
     /// Greatest identifier, up to 1024: as many namespaces there may be.
     pub namespaces_max: u32,
-    /// Sizes of blocks, the fastest first, as logarithms.
-    pub formats: &'static [u8],
+    /// Formats of blocks, the fastest first.
+    pub formats: &'static [BlockFormat],
+}
+
+/// A format of blocks that a namespace can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockFormat {
+    /// Data of a block: 2^n bytes, 9 to 16.
+    pub data_log2: u8,
+    /// Whether each block has eight bytes of metadata, which may be protection information.
+    pub has_metadata: bool,
+}
+
+impl BlockFormat {
+    /// Blocks without metadata.
+    pub const fn plain(data_log2: u8) -> Self {
+        Self { data_log2, has_metadata: false }
+    }
+
+    /// Blocks with metadata.
+    pub const fn with_metadata(data_log2: u8) -> Self {
+        Self { data_log2, has_metadata: true }
+    }
 }
 
 /// A namespace of the NVM command set.
@@ -97,8 +119,10 @@ pub struct Namespace {
     pub nsid: u32,
     /// Size in blocks.
     pub blocks: u64,
-    /// Size of a block: 2^n bytes, 9 to 16.
+    /// Data of a block: 2^n bytes, 9 to 16.
     pub block_log2: u8,
+    /// Metadata of a block, which follows its data on the wire.
+    pub metadata: Metadata,
     /// Globally unique identifier; zeros are none.
     pub nguid: [u8; 16],
     /// UUID; zeros are none.
@@ -109,8 +133,8 @@ pub struct Namespace {
     pub is_read_only: bool,
     /// Sizes of writes that suit its drive, where those are known.
     pub hints: Option<WriteHints>,
-    /// Sizes of blocks that its drive can be formatted to, the fastest first, as logarithms; empty: its own only.
-    pub formats: &'static [u8],
+    /// Formats that its drive can be given, the fastest first; empty: its own only.
+    pub formats: &'static [BlockFormat],
     /// Its zones, if it is a zoned namespace: only hosts that enable all I/O command sets of the controller see it then.
     pub zones: Option<ZoneShape>,
     /// Hosts whose controllers have it from their beginning.
@@ -446,9 +470,9 @@ impl Subsystem {
             }
             previous = nsid;
             let formats = namespace.formats;
-            let has_format = formats.is_empty() || formats.contains(&namespace.block_log2) && formats.len() <= 16;
-            let is_size = |log2: &u8| (9..=16).contains(log2);
-            let has_sizes = is_size(&namespace.block_log2) && formats.iter().all(is_size) && has_format;
+            let has_format = formats.is_empty() || formats.contains(&namespace.block()) && formats.len() <= 16;
+            let is_size = |format: &BlockFormat| (9..=16).contains(&format.data_log2);
+            let has_sizes = is_size(&namespace.block()) && formats.iter().all(is_size) && has_format;
             if namespace.blocks == 0 || !has_sizes || namespace.ana_group == 0 {
                 return Err(ConfigError::NamespaceShape { nqn, nsid });
             }
@@ -462,9 +486,10 @@ impl Subsystem {
         }
     }
 
-    /// Whether remaps are taken now: of whole units, and of a drive that is one namespace.
+    /// Whether remaps are taken now: of whole units without metadata, and of a drive that is one namespace.
     pub(super) fn takes_remaps(&self) -> bool {
-        let is_of_units = |namespace: &Namespace| namespace.hints.is_none_or(|hints| hints.unit == 1);
+        // Protection information names the block that it was written to.
+        let is_of_units = |it: &Namespace| it.metadata.is_none() && it.hints.is_none_or(|hints| hints.unit == 1);
         self.has_remap && self.namespaces.len() == 1 && self.namespaces.iter().all(is_of_units)
     }
 
@@ -500,6 +525,7 @@ impl Namespace {
             nsid,
             blocks,
             block_log2,
+            metadata: Metadata::None,
             nguid: [0; 16],
             uuid: [0; 16],
             ana_group: 1,
@@ -526,14 +552,19 @@ impl Namespace {
         }
     }
 
-    /// Size of a block in bytes.
+    /// Data of a block in bytes.
     pub const fn block_bytes(&self) -> u32 {
         1 << self.block_log2
     }
 
+    /// The format of its blocks.
+    pub(super) const fn block(&self) -> BlockFormat {
+        BlockFormat { data_log2: self.block_log2, has_metadata: !self.metadata.is_none() }
+    }
+
     /// Place of the format in use among [`Namespace::formats`].
     pub(super) fn format(&self) -> u8 {
-        self.formats.iter().position(|&log2| log2 == self.block_log2).unwrap_or(0) as u8
+        self.formats.iter().position(|&format| format == self.block()).unwrap_or(0) as u8
     }
 
     /// Requests that it takes as a volume: remaps too, for which a command is not let through where they are not announced.

@@ -13,6 +13,7 @@ use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::AnaState;
+use flashyard_nvme::protection::Metadata;
 use flashyard_units::SimTime;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -36,12 +37,14 @@ pub enum Wish {
     Degraded(bool),
     /// To retire superblocks by this rule.
     Retirement(RetirementRule),
-    /// To let all data go and have blocks of 2^`block_log2` bytes. It is settled at the end.
+    /// To let all data go and have blocks of 2^`block_log2` bytes with this metadata. It is settled at the end.
     Format {
         /// Namespace, or [`flashyard_nvme::NSID_ALL`].
         nsid: u32,
-        /// Size of a block, one of those that the namespace announces.
+        /// Data of a block, one of those that the namespace announces.
         block_log2: u8,
+        /// Metadata of a block.
+        metadata: Metadata,
         /// Data must not be left anywhere.
         destroys: bool,
     },

@@ -3,6 +3,7 @@
 use super::slots::Tag;
 use crate::Output;
 use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::protection::Protection;
 use flashyard_nvme::tcp::{FatalError, FatalStatus};
 
 /// Names a connection for as long as it exists.
@@ -37,6 +38,10 @@ pub struct Command {
     pub serial: u32,
     /// Operation to carry out.
     pub operation: NvmCommand,
+    /// Its wishes about the metadata of its blocks; `None` where they have none. Where it [carries](Protection::carries) the
+    /// metadata, each block of `payload` has its own behind it. Comparing is the backend's, as is making and taking off; of a
+    /// Copy this is about what is written, and the operation and its ranges tell of what is read.
+    pub protection: Option<Protection>,
     /// Length of the data in bytes: of `payload` as it comes, or as a read has to leave it.
     pub data_bytes: u32,
     /// Bytes of blocks that a Copy needs at once beside `payload`: those of its longest range. Zero for everything else.

@@ -4,17 +4,27 @@
 //! ([`super::Figures::erasure`]).
 
 use super::answer::Answer;
-use super::config::{Namespace, Subsystem};
+use super::config::{BlockFormat, Namespace, Subsystem};
 use super::directory::{Demand, Target, Wish, announce_erasure};
 use super::erasure::{ErasureKind, Sanitized};
 use super::session::Session;
 use flashyard_nvme::admin::{Format, Sanitize};
+use flashyard_nvme::protection::Metadata;
 use flashyard_nvme::{NSID_ALL, Status};
 
 impl Subsystem {
     /// Whether hosts may format and sanitize it: it is one namespace of a drive that knows formats, or those that hosts manage.
     pub(super) fn is_erasable(&self) -> bool {
         self.management.is_some() || matches!(&self.namespaces[..], [only] if !only.formats.is_empty())
+    }
+}
+
+impl BlockFormat {
+    /// The metadata that blocks of this format get with protection information of type `kind`, or none (0). It is always a part of
+    /// the data, as fabrics have no pointer to metadata: a host has to ask for it to be `inline`. Where protection information
+    /// is all of the metadata, it is its beginning as much as its end. `None`: there is no such format.
+    pub(super) fn metadata_of(self, is_inline: bool, kind: u8) -> Option<Metadata> {
+        Metadata::of(self.has_metadata, kind).filter(|_| is_inline == self.has_metadata)
     }
 }
 
@@ -46,16 +56,16 @@ pub(super) fn format(session: &Session, target: &mut Target, command_id: u16, fo
     let mut named = target.config.subsystems[place].namespaces.iter();
     let namespace = named.find(|namespace| format.nsid == NSID_ALL || namespace.nsid == format.nsid);
     let namespace = namespace.ok_or(Status::INVALID_NAMESPACE)?;
-    let has_metadata = format.metadata_inline || format.protection != 0 || format.protection_first;
-    let block_log2 = namespace.formats.get(usize::from(format.format)).copied().filter(|_| !has_metadata);
-    let block_log2 = block_log2.ok_or(Status::INVALID_FORMAT)?;
+    let wanted = namespace.formats.get(usize::from(format.format)).ok_or(Status::INVALID_FORMAT)?;
+    let block_log2 = wanted.data_log2;
+    let metadata = wanted.metadata_of(format.metadata_inline, format.protection).ok_or(Status::INVALID_FORMAT)?;
     let destroys = match format.secure_erase {
         Format::NO_SECURE_ERASE => false,
         Format::USER_DATA_ERASE => true,
         // Data is not encrypted: there is no key to delete.
         _ => return Err(Status::INVALID_FIELD),
     };
-    let wish = Wish::Format { nsid: format.nsid, block_log2, destroys };
+    let wish = Wish::Format { nsid: format.nsid, block_log2, metadata, destroys };
     target.figures[place].erasure.nsid = format.nsid;
     begin(session, target, place, command_id, wish, ErasureKind::Format);
     Ok(())

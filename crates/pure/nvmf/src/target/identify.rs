@@ -2,7 +2,7 @@
 
 use super::abort::ABORTS_MAX;
 use super::answer::Answer;
-use super::config::{COPY_RANGES_MAX, Limits, NVM_COMMAND_SET, Namespace, Subsystem, ZoneShape};
+use super::config::{BlockFormat, COPY_RANGES_MAX, Limits, NVM_COMMAND_SET, Namespace, Subsystem, ZoneShape};
 use super::directory::Target;
 use super::session::{Session, controller_of};
 use crate::NAMESPACES_MAX;
@@ -12,6 +12,7 @@ use flashyard_nvme::identify::{
     command_sets, controller_list, descriptors, namespace_list,
 };
 use flashyard_nvme::property::VERSION_2_0;
+use flashyard_nvme::protection::Tuple;
 use flashyard_nvme::reservation;
 use flashyard_nvme::text::{DISCOVERY_NQN, padded, zero_terminated};
 use flashyard_nvme::zone::{self, IdentifyNamespaceZoned};
@@ -93,11 +94,11 @@ impl Session {
                 let progress = place
                     .filter(|_| is_erasable)
                     .map_or(0, |place| target.figures[place].erasure.format_progress(identify.nsid));
-                let formats = subsystem.map_or(&[][..], formats_of);
+                let formats = subsystem.map(formats_of).unwrap_or_default();
                 let answer = identify_namespace(
                     identify,
                     (found, used),
-                    (formats, namespaces_max, &target.config.limits),
+                    (&formats, namespaces_max, &target.config.limits),
                     progress,
                     reply,
                 );
@@ -225,7 +226,7 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
 fn identify_namespace(
     identify: &Identify,
     (found, used): (Option<&Namespace>, Option<u64>),
-    (formats, namespaces_max, limits): (&[u8], u32, &Limits),
+    (formats, namespaces_max, limits): (&[BlockFormat], u32, &Limits),
     format_progress: u8,
     reply: &mut Vec<u8>,
 ) -> Answer {
@@ -276,7 +277,7 @@ fn identify_namespace(
             return Answer::refusal(Status::INVALID_FIELD);
         }
         (cns::NAMESPACE_DESCRIPTORS, None) => return Answer::refusal(Status::INVALID_NAMESPACE),
-        // Without protection information the structure of the command set is empty, and so is one of no namespace.
+        // Guards have 16 bits and there are no storage tags: the structure of the command set is empty, as is one of no namespace.
         _ => reply.resize(IDENTIFY_BYTES, 0),
     }
     Answer::SUCCESS
@@ -297,16 +298,17 @@ fn namespace_structure(
     if used.is_some() {
         it.features |= IdentifyNamespace::THIN;
     }
-    fill_formats(&mut it, sizes_of(namespace));
-    it.format = namespace.format();
+    fill_formats(&mut it, &blocks_of(namespace));
+    it.format = namespace.format() | if namespace.metadata.is_none() { 0 } else { IdentifyNamespace::INLINE };
     it.sharing = u8::from(!namespace.is_private);
     it.reservations = reservation::CAPABILITIES;
-    // Deallocated blocks read as zeros, and Write Zeroes may deallocate; of a zone it writes.
+    // Deallocated blocks read as zeros, with guards of ones, and Write Zeroes may deallocate; of a zone it writes.
     it.deallocation = 1 | u8::from(namespace.zones.is_none()) << 3;
     let copy = limits.copy(namespace.block_log2);
     it.copy_range_max.set(copy.range_blocks);
     it.copy_max.set(copy.blocks);
     it.copy_ranges_max = COPY_RANGES_MAX - 1;
+    it.protection = namespace.metadata.kind();
     it.ana_group.set(namespace.ana_group);
     it.attributes = u8::from(namespace.is_read_only);
     it.nguid = namespace.nguid;
@@ -335,23 +337,33 @@ fn namespace_structure(
     it
 }
 
-/// Sizes of blocks of a namespace, as logarithms.
-fn sizes_of(namespace: &Namespace) -> &[u8] {
-    if namespace.formats.is_empty() { std::slice::from_ref(&namespace.block_log2) } else { namespace.formats }
+/// Formats of a namespace.
+fn blocks_of(namespace: &Namespace) -> Vec<BlockFormat> {
+    if namespace.formats.is_empty() { vec![namespace.block()] } else { namespace.formats.to_vec() }
 }
 
 /// Those that all namespaces of a subsystem may have: of the first one, where hosts create none.
-fn formats_of(subsystem: &Subsystem) -> &[u8] {
-    let first = || subsystem.namespaces.first().map_or(&[][..], sizes_of);
-    subsystem.management.map_or_else(first, |management| management.formats)
+fn formats_of(subsystem: &Subsystem) -> Vec<BlockFormat> {
+    let first = || subsystem.namespaces.first().map(blocks_of).unwrap_or_default();
+    subsystem.management.map_or_else(first, |management| management.formats.to_vec())
 }
 
 /// The formats of a namespace. Blocks that are smaller than the first ones are slower: their neighbours have to be read.
-fn fill_formats(it: &mut IdentifyNamespace, sizes: &[u8]) {
-    it.formats = (sizes.len().clamp(1, it.lba_formats.len()) - 1) as u8;
-    for (format, &data_log2) in it.lba_formats.iter_mut().zip(sizes) {
-        let performance = if Some(&data_log2) < sizes.first() { LbaFormat::GOOD } else { LbaFormat::BEST };
-        *format = LbaFormat { data_log2, performance, ..LbaFormat::default() };
+///
+/// Metadata is a part of the data, the only way over fabrics; a host may format blocks with it to any type of protection
+/// information. Source: \[P\] NVM Command Set 1.0, figure 97, MC and DPC.
+fn fill_formats(it: &mut IdentifyNamespace, blocks: &[BlockFormat]) {
+    it.formats = (blocks.len().clamp(1, it.lba_formats.len()) - 1) as u8;
+    let largest = blocks.first().map(|first| first.data_log2);
+    for (format, block) in it.lba_formats.iter_mut().zip(blocks) {
+        let BlockFormat { data_log2, has_metadata } = *block;
+        let performance = if Some(data_log2) < largest { LbaFormat::GOOD } else { LbaFormat::BEST };
+        let metadata_bytes = if has_metadata { Tuple::BYTES as u16 } else { 0 };
+        *format = LbaFormat { metadata_bytes: metadata_bytes.into(), data_log2, performance };
+    }
+    if blocks.iter().any(|block| block.has_metadata) {
+        it.metadata = IdentifyNamespace::CAN_INLINE;
+        it.protection_capabilities = IdentifyNamespace::PROTECTION_TYPES;
     }
 }
 

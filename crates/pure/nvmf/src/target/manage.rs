@@ -94,8 +94,10 @@ fn creation(session: &Session, target: &mut Target, command_set: u8, data: &[u8]
     let wanted = wanted.ok_or(Status::INVALID_SGL_DATA_LENGTH)?;
     let formats = subsystem.management.map_or(&[][..], |management| management.formats);
     let format = usize::from(wanted.format & 0xF) | usize::from(wanted.format >> 5 & 3) << 4;
-    let has_metadata = wanted.format & 1 << 4 != 0 || wanted.protection != 0;
-    let block_log2 = formats.get(format).copied().filter(|_| !has_metadata).ok_or(Status::INVALID_FORMAT)?;
+    let (is_inline, kind) = (wanted.format & IdentifyNamespace::INLINE != 0, wanted.protection & 7);
+    let block = formats.get(format).ok_or(Status::INVALID_FORMAT)?;
+    let metadata = block.metadata_of(is_inline, kind).ok_or(Status::INVALID_FORMAT)?;
+    let block_log2 = block.data_log2;
     if !matches!(wanted.ana_group.get(), 0 | 1) {
         return Err(Status::INVALID_ANA_GROUP);
     }
@@ -107,7 +109,7 @@ fn creation(session: &Session, target: &mut Target, command_set: u8, data: &[u8]
         // All blocks of a namespace have their space.
         return Err(Status::THIN_PROVISIONING_NOT_SUPPORTED);
     }
-    Ok(Wish::Create(NewNamespace { blocks, block_log2, is_private: wanted.sharing & 1 == 0 }))
+    Ok(Wish::Create(NewNamespace { blocks, block_log2, metadata, is_private: wanted.sharing & 1 == 0 }))
 }
 
 fn deletion(session: &Session, target: &mut Target, nsid: u32) -> Result<Wish, Status> {

@@ -30,8 +30,8 @@ mod zones;
 
 pub use attachment::{Attach, Attachment, NewNamespace};
 pub use config::{
-    ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security, Subsystem, TargetConfig,
-    WriteHints, ZoneShape,
+    BlockFormat, ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security, Subsystem,
+    TargetConfig, WriteHints, ZoneShape,
 };
 pub use directory::{
     Demand, Target, Wish, is_current, set_management, set_namespaces_by, set_used_blocks, settle_with,

@@ -8,6 +8,7 @@ use crate::volume::{request_of, status_of};
 use flashyard_blk::check;
 use flashyard_nvme::log::AnaState;
 use flashyard_nvme::nvm::{CopyRange, Direction, DsmRange, NvmCommand};
+use flashyard_nvme::protection::Protection;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::ADMIN_CAPSULE_DATA_BYTES;
 use flashyard_nvme::zone::SendAction;
@@ -43,7 +44,7 @@ impl Session {
         if direction == Direction::ToHost && matches!(sgl, Sgl::InCapsule { .. }) {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
-        Ok(Plan { work: Work::Here(*sqe), len, sgl, serial: 0 })
+        Ok(Plan { work: Work::Here(*sqe), len, sgl, serial: 0, protection: None })
     }
 
     /// A command of an I/O queue that is not one of fabrics.
@@ -99,14 +100,16 @@ impl Session {
             return Err(Status::INVALID_FIELD.do_not_retry());
         }
         if let NvmCommand::Copy { ranges, format, protection, .. } = operation {
-            if (format, protection) != (0, 0) {
+            if format != 0 || namespace.metadata.is_none() && protection != 0 {
                 return Err(Status::INVALID_FIELD.do_not_retry());
             }
             if ranges > COPY_RANGES_MAX.into() {
                 return Err(Status::COMMAND_SIZE_LIMIT.do_not_retry());
             }
         }
-        let needed = operation.data_bytes(namespace.block_bytes());
+        let protection = protection_of(sqe, &operation, namespace).map_err(Status::do_not_retry)?;
+        let carried = protection.filter(|it| it.carries(namespace.metadata)).map_or(0, |_| namespace.metadata.bytes());
+        let needed = operation.data_bytes(namespace.block_bytes() + carried);
         if needed > u64::from(target.config.limits.data_bytes_max()) {
             return Err(Status::INVALID_FIELD.do_not_retry());
         }
@@ -119,8 +122,36 @@ impl Session {
         if operation.direction() == Direction::ToHost && !matches!(sgl, Sgl::Transport { .. }) {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
-        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl, serial: namespace.serial })
+        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl, serial: namespace.serial, protection })
     }
+}
+
+/// The wishes of a command about the metadata of its blocks; `None` where they have none, or where it is about no blocks.
+///
+/// Errors: it wants what cannot be. Source: \[P\] NVM Command Set 1.0, section 5.2.2; of a Compare and a Verify, which leave nothing to
+/// take off, as QEMU has it.
+fn protection_of(sqe: &Sqe, operation: &NvmCommand, namespace: &Namespace) -> Result<Option<Protection>, Status> {
+    let metadata = namespace.metadata;
+    let (first, information) = match *operation {
+        _ if metadata.is_none() => return Ok(None),
+        NvmCommand::Copy { first, protection, .. } => (first, Some(protection)),
+        NvmCommand::DatasetManagement { .. } => return Ok(None),
+        _ => match operation.range() {
+            Some(range) => (range.lba, None),
+            None => return Ok(None),
+        },
+    };
+    let protection = Protection::decode(sqe);
+    protection.admit(metadata, first)?;
+    let keeps_nothing = matches!(operation, NvmCommand::Compare { .. } | NvmCommand::Verify { .. });
+    if metadata.is_protection() && protection.action && keeps_nothing {
+        return Err(Status::INVALID_PROTECTION);
+    }
+    let acts = |information: u8| Protection::of_source(information, &CopyRange::default()).action;
+    if metadata.is_protection() && information.is_some_and(|both| acts(both & 0xF) != acts(both >> 4)) {
+        return Err(Status::INVALID_FIELD);
+    }
+    Ok(Some(protection))
 }
 
 /// Whether a namespace with zones or without has such a command. A remap would write anywhere.
@@ -150,7 +181,11 @@ impl TargetConfig {
         let namespace = subsystem.and_then(|subsystem| self.subsystems[subsystem].namespace(nsid));
         let namespace = namespace.ok_or(outside)?;
         data.truncate(operation.data_bytes(namespace.block_bytes()) as usize);
-        if let NvmCommand::Copy { first, .. } = *operation {
+        if let NvmCommand::Copy { first, protection, .. } = *operation {
+            for range in CopyRange::decode_all(data).filter(|_| namespace.metadata.is_protection()) {
+                let asked = Protection::of_source(protection & 0xF, &range);
+                asked.admit(namespace.metadata, range.range().lba).map_err(Status::do_not_retry)?;
+            }
             return check_copy(first, CopyRange::decode_all(data), namespace, &self.limits);
         }
         let limits = namespace.limits();
@@ -180,5 +215,5 @@ fn check_copy(
     if !is_inside || !namespace.limits().contain(first, blocks) {
         return Err(Status::LBA_OUT_OF_RANGE.do_not_retry());
     }
-    Ok(longest * namespace.block_bytes())
+    Ok(longest * (namespace.block_bytes() + namespace.metadata.bytes()))
 }

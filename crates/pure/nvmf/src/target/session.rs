@@ -383,6 +383,7 @@ impl Session {
                 nsid: sqe.nsid.get(),
                 serial: plan.serial,
                 work: plan.work,
+                protection: plan.protection,
                 payload: effects.output.take(),
                 expected: plan.len,
                 requested: 0,
@@ -432,12 +433,22 @@ impl Session {
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
-            let (data_bytes, nsid, serial) = (slot.expected, slot.nsid, slot.serial);
+            let (data_bytes, nsid, serial, protection) = (slot.expected, slot.nsid, slot.serial, slot.protection);
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
             match admit(target, self.queue.controller, (nsid, serial), operation, &mut payload) {
                 Ok(Admitted::Backend { operation, held_bytes, result }) => {
                     self.slots.get_mut(tag).into_iter().for_each(|slot| slot.result = result);
-                    let command = Command { tag, subsystem, nsid, serial, operation, data_bytes, held_bytes, payload };
+                    let command = Command {
+                        tag,
+                        subsystem,
+                        nsid,
+                        serial,
+                        operation,
+                        protection,
+                        data_bytes,
+                        held_bytes,
+                        payload,
+                    };
                     effects.commands.push(command);
                 }
                 Ok(Admitted::Done) => self.complete(target, tag, Status::SUCCESS, payload, effects),

@@ -1,6 +1,7 @@
 //! Commands of one connection that are not finished.
 
 use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::protection::Protection;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{Sqe, Status};
 
@@ -29,6 +30,8 @@ pub(super) struct Plan {
     pub(super) sgl: Sgl,
     /// Serial number of its namespace.
     pub(super) serial: u32,
+    /// Its wishes about the metadata of its blocks, where they have some.
+    pub(super) protection: Option<Protection>,
 }
 
 impl Plan {
@@ -53,6 +56,8 @@ pub(super) struct Slot {
     /// Serial number of its namespace.
     pub(super) serial: u32,
     pub(super) work: Work,
+    /// Its wishes about the metadata of its blocks, where they have some.
+    pub(super) protection: Option<Protection>,
     /// Data that came so far.
     pub(super) payload: Vec<u8>,
     /// Length of the command's data in bytes.
@@ -166,6 +171,7 @@ mod tests {
             nsid: 1,
             serial: 0,
             work: Work::Nvm(NvmCommand::Flush),
+            protection: None,
             payload: Vec::new(),
             expected: 0,
             requested: 0,

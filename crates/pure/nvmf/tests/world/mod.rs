@@ -5,6 +5,7 @@
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::nvm::{BlockRange, CopyRange, Direction, DsmRange, NvmCommand};
+use flashyard_nvme::protection::{Metadata, split};
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::Output;
 use flashyard_nvmf::initiator::{self, Connection, Data, InitiatorConfig};
@@ -256,10 +257,18 @@ pub(crate) fn serve(disk: &mut [u8], mut command: Command) -> (target::Tag, Stat
     };
     let status = match command.operation {
         NvmCommand::Read { range, .. } => {
-            command.payload.extend_from_slice(&disk[bytes(range)]);
+            // Metadata, where it goes with the data, is the same of all blocks.
+            let metadata = (command.data_bytes / range.blocks) as usize - BLOCK;
+            for block in disk[bytes(range)].chunks(BLOCK) {
+                command.payload.extend_from_slice(block);
+                command.payload.extend(std::iter::repeat_n(0xAB, metadata));
+            }
             Status::SUCCESS
         }
         NvmCommand::Write { range, .. } => {
+            if command.protection.is_some_and(|it| it.carries(Metadata::Opaque) && !it.action) {
+                split(&mut command.payload, BLOCK);
+            }
             disk[bytes(range)].copy_from_slice(&command.payload);
             Status::SUCCESS
         }
