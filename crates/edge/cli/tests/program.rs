@@ -162,7 +162,7 @@ fn several_traces_are_given_out_and_the_result_says_how_each_was_scaled() {
     let output = demo(&[&short[..], &["--set", "designs=[\"conv\", \"oc\"]"]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for part in ["given out again from the first", "sizes x2", "scaling: drive-5: ", "no directions: all read"] {
+    for part in ["given out again from the first", "sizes x2", "scaling: drive-5", "no directions: all read"] {
         assert!(text.contains(part), "{part} is not in {text}");
     }
     let output = demo(&[&short[..], &["--set", "designs=[\"conv\"]", "--json"]].concat());

@@ -85,6 +85,7 @@ name = "walk"
 system = "cvss"
 seed = 1
 [cvss.device]
+degraded_by = "drive"
 ecc_bits = 50
 retries = "halving"
 requirement = 0.8
