@@ -325,7 +325,7 @@ impl VolumeEngine {
         self.stacks[number].reshape(now, Wish::Leave { node: service }).map_err(ControlError)
     }
 
-    /// The result of the last [`VolumeEngine::insert`] or [`VolumeEngine::leave`], once there is one.
+    /// The result of the last [`VolumeHandle::insert`] or [`VolumeEngine::leave`], once there is one.
     ///
     /// Errors: no such volume.
     pub fn reshaped(&mut self, volume: &str) -> Result<Option<Result<(), ControlError>>, ControlError> {
