@@ -60,7 +60,7 @@
 //!
 //! A connection over TLS has the same bytes inside. The machines know the keys ([`tls`]), announce ports that speak TLS only
 //! ([`target::Security`]), and hold a host to the name that its key is for ([`target::secure`]). The records of TLS
-//! are the business of whoever owns the sockets.
+//! are the business of the owner of the sockets.
 //!
 //! # What there is not
 //!

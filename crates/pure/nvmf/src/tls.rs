@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(old.identity, format!("NVMe0R02 {HOST} {SUBSYSTEM}"));
     }
 
-    // Reckoned by the HMAC of Python's standard library.
+    // Computed by the HMAC of Python's standard library.
     #[test]
     fn keys_of_tls_are_those_of_another_program() {
         let [new, old] = keys(KEY_32);

@@ -47,8 +47,8 @@ pub struct JbofWorld {
     breaks: bool,
 }
 
-/// Names what keeps something in the memory of a drive without protection that must survive a power cut. Without it, a cut
-/// takes data that was not flushed, and nothing else.
+/// The mechanism that keeps something in the memory of a drive without protection that must survive a power cut. Where there is
+/// none, a cut takes data that was not flushed, and nothing else.
 pub(super) fn needs_protection(design: Design, drive: &DriveConfig) -> Option<String> {
     if drive.power_loss_protection {
         None
