@@ -34,6 +34,7 @@ pub(crate) struct Crate {
     pub(crate) directory: String,
     /// Root source files of its targets (library, programs, tests, benches, examples), relative to the root.
     pub(crate) targets: Vec<Target>,
+    /// Those that its source names: not what `package.metadata.features-alone` lists.
     pub(crate) dependencies: Vec<Dependency>,
 }
 
@@ -118,7 +119,10 @@ fn describe(root: &Path, package: &cargo_metadata::Package) -> Result<Crate> {
         path: relative(root, target.src_path.as_std_path()),
         shipped: target.is_lib() || target.is_bin() || target.is_proc_macro(),
     });
-    let dependencies = package.dependencies.iter().map(|dependency| {
+    let features_alone = package.metadata["features-alone"].as_array().cloned().unwrap_or_default();
+    let named =
+        package.dependencies.iter().filter(|dependency| !features_alone.iter().any(|name| *name == dependency.name));
+    let dependencies = named.map(|dependency| {
         let home = dependency.path.as_ref().and_then(|path| path.file_name());
         let used_as = dependency.rename.as_ref().unwrap_or(&dependency.name);
         Dependency {
@@ -132,7 +136,7 @@ fn describe(root: &Path, package: &cargo_metadata::Package) -> Result<Crate> {
         name: directory.rsplit('/').next().unwrap_or_default().to_owned(),
         region: if directory.starts_with("crates/pure/") || directory.starts_with("crates/systems/") {
             Region::Pure
-        } else if directory.starts_with("crates/edge/") {
+        } else if directory.starts_with("crates/edge/") || directory == "python" {
             Region::Edge
         } else {
             Region::Dev
