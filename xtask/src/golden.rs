@@ -15,7 +15,7 @@ pub enum Which<'a> {
     All,
     /// Those that take minutes.
     Long,
-    /// The others.
+    /// The others, and of those that take minutes the numbers that `expected.toml` lists as quick.
     Short,
     /// That of one system.
     Of(&'a str),
@@ -29,16 +29,20 @@ pub fn golden(repository: &Repository, which: Which<'_>, accept: bool) -> Result
     let program = program(repository)?;
     let systems = answer(&repository.root, &program, &["systems", "--json"])?;
     let mut unchanged = true;
-    for name in chosen(&systems, which)? {
-        unchanged &= golden_of(repository, &program, name, accept)?;
+    for (name, is_long) in chosen(&systems, which)? {
+        let quick = if is_long && which == Which::Short { quick_ids(repository, name)? } else { Vec::new() };
+        if quick.is_empty() && is_long && which == Which::Short {
+            continue;
+        }
+        unchanged &= golden_of(repository, &program, name, &quick, accept)?;
     }
     Ok(unchanged)
 }
 
-/// The names of the wanted systems among those that have a study.
+/// The wanted systems among those that have a study, each with whether all of it takes minutes.
 ///
 /// Errors: an answer that is no list of systems, a name that is not in it.
-fn chosen<'a>(systems: &'a Value, which: Which<'_>) -> Result<Vec<&'a str>> {
+fn chosen<'a>(systems: &'a Value, which: Which<'_>) -> Result<Vec<(&'a str, bool)>> {
     let systems = systems.as_array().context("the program does not list its systems")?;
     let mut known = Vec::new();
     for system in systems.iter().filter(|system| !system["study"].is_null()) {
@@ -46,36 +50,56 @@ fn chosen<'a>(systems: &'a Value, which: Which<'_>) -> Result<Vec<&'a str>> {
         known.push((system["name"].as_str().context("a system has no name")?, is_long));
     }
     let wanted = |&&(name, is_long): &&(&str, bool)| match which {
-        Which::All => true,
+        Which::All | Which::Short => true,
         Which::Long => is_long,
-        Which::Short => !is_long,
         Which::Of(wanted) => wanted == name,
     };
-    let names: Vec<&str> = known.iter().filter(wanted).map(|system| system.0).collect();
-    if let (Which::Of(unknown), []) = (which, names.as_slice()) {
+    let wanted: Vec<(&str, bool)> = known.iter().filter(wanted).copied().collect();
+    if let (Which::Of(unknown), []) = (which, wanted.as_slice()) {
         let known: Vec<&str> = known.iter().map(|system| system.0).collect();
         bail!("there is no reproduction of {unknown:?}, give one of {}", known.join(", "));
     }
-    Ok(names)
+    Ok(wanted)
 }
 
-fn golden_of(repository: &Repository, program: &Path, system: &str, accept: bool) -> Result<bool> {
-    let found = table(&answer(&repository.root, program, &["reproduce", system, "--json"])?)?;
+/// The numbers of a long study that are compared at every test, from the list `quick` of its `expected.toml`.
+///
+/// Errors: a file that cannot be read, a list of other things than words.
+fn quick_ids(repository: &Repository, system: &str) -> Result<Vec<String>> {
+    let file = format!("scenarios/{system}/expected.toml");
+    let table: toml::Table = repository.read(&file)?.parse().with_context(|| format!("{file}: cannot be read"))?;
+    let Some(quick) = table.get("quick") else { return Ok(Vec::new()) };
+    quick.clone().try_into().with_context(|| format!("{file}: quick must be a list of ids"))
+}
+
+/// Compares a study, or the numbers `quick` of it where there are any, with its golden table, or accepts all of it.
+fn golden_of(repository: &Repository, program: &Path, system: &str, quick: &[String], accept: bool) -> Result<bool> {
+    let mut command = vec!["reproduce", system, "--json"];
+    command.extend(quick.iter().map(String::as_str));
+    let found = table(&answer(&repository.root, program, &command)?)?;
     let name = format!("scenarios/{system}/golden.txt");
     let path = repository.root.join(&name);
-    if accept {
+    if accept && quick.is_empty() {
         std::fs::write(&path, &found).with_context(|| format!("{name}: cannot be written"))?;
         println!("{name}: accepted; say why in a `Golden:` line of the commit");
         return Ok(true);
     }
     let accepted = repository.read(&name)?;
+    let accepted = if quick.is_empty() { accepted } else { lines_of(&accepted, quick) };
     print!("{found}");
     let changed = differences(&accepted, &found);
     for line in &changed {
         println!("{line}");
     }
-    println!("{} lines of {name} changed", changed.len());
+    let part = if quick.is_empty() { String::new() } else { format!(" ({} numbers of the study)", quick.len()) };
+    println!("{} lines of {name} changed{part}", changed.len());
     Ok(changed.is_empty())
+}
+
+/// The lines of a table that are of these numbers.
+fn lines_of(table: &str, ids: &[String]) -> String {
+    let is_wanted = |line: &&str| line.split_whitespace().next().is_some_and(|id| ids.iter().any(|other| other == id));
+    table.lines().filter(is_wanted).map(|line| format!("{line}\n")).collect()
 }
 
 /// One line a number: id, figure, unit, kind, whether it agrees with the source, and which number it is a reading of.
@@ -116,12 +140,19 @@ mod tests {
             { "name": "c", "study": { "is_long": true } },
         ]);
         let names = |which| chosen(&systems, which).expect("they are listed");
-        assert_eq!(names(Which::All), ["a", "c"]);
-        assert_eq!((names(Which::Long), names(Which::Short)), (vec!["c"], vec!["a"]));
-        assert_eq!(names(Which::Of("c")), ["c"]);
+        let (a, c) = (("a", false), ("c", true));
+        assert_eq!((names(Which::All), names(Which::Short)), (vec![a, c], vec![a, c]));
+        assert_eq!((names(Which::Long), names(Which::Of("c"))), (vec![c], vec![c]));
         let refused = chosen(&systems, Which::Of("b")).expect_err("it has no study").to_string();
         assert!(refused.contains("\"b\"") && refused.contains("a, c"), "{refused}");
         assert!(chosen(&json!({}), Which::All).is_err());
+    }
+
+    #[test]
+    fn quick_numbers_are_compared_with_their_lines_alone() {
+        let golden = "a-1 3 %\na-12 4 %\nb 5 %\n";
+        assert_eq!(lines_of(golden, &["a-1".to_owned(), "b".to_owned()]), "a-1 3 %\nb 5 %\n");
+        assert_eq!(differences(&lines_of(golden, &["gone".to_owned()]), "gone 1 %\n"), ["+ gone 1 %"]);
     }
 
     #[test]

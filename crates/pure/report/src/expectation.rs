@@ -10,6 +10,9 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectations {
+    /// Ids of numbers that take seconds: `cargo xtask golden --short` compares them where all of the study takes minutes.
+    #[serde(default)]
+    pub quick: Vec<String>,
     /// Constants that were chosen so that published numbers come out.
     #[serde(default)]
     pub constant: Vec<FittedConstant>,
@@ -166,6 +169,11 @@ impl Expectations {
             }
             self.check_fit(entry)?;
             self.check_reading(entry)?;
+        }
+        for id in &self.quick {
+            if self.find(id).is_none() {
+                return Err(format!("quick names {id:?}, which is no number of the list"));
+            }
         }
         self.constant.iter().try_for_each(|constant| self.check_constant(constant))
     }
@@ -481,6 +489,15 @@ pub(crate) mod tests {
     }
 
     const WEIGHT: &str = "[[constant]]\nname = \"weight\"\nplace = \"a.toml\"\n";
+
+    #[test]
+    fn quick_numbers_are_numbers_of_the_list() {
+        let number = entry("a", "kind = \"predicted\"");
+        let of = |quick: &str| Expectations::parse(&format!("quick = [{quick}]\n{number}"));
+        assert_eq!(of("\"a\"").expect("it is whole").quick, ["a"]);
+        let refused = of("\"a\", \"b\"").expect_err("there is no b").to_string();
+        assert!(refused.contains("quick names \"b\""), "{refused}");
+    }
 
     #[test]
     fn a_fit_names_its_constant_and_the_constant_all_its_numbers() {

@@ -155,7 +155,7 @@ impl Room for Xbof {
     }
 
     fn study(&self) -> Option<Study> {
-        Some(Study { is_long: false, open: |ids, files| boxed(study::study(ids, files)) })
+        Some(Study { is_long: true, open: |ids, files| boxed(study::study(ids, files)) })
     }
 
     fn world(&self) -> Option<FaultWorld> {
