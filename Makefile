@@ -39,9 +39,9 @@ test-dist: ## run what `make dist` made where there is nothing else but devices,
 test: PROFILE = dev
 # Tests bring in features of other people's crates that the program alone has not: building it alone would compile almost everything again.
 test: FLASHYARD_PROGRAM = $(abspath $(or $(CARGO_TARGET_DIR),target))/debug/flashyard
-test: ## every test, the demo, the shorter reproductions against their golden tables, the commands of the pages and, where they lie beside the repository, the recorded traces
+test: ## every test, the demo, the shorter reproductions and quick numbers of the longer ones against their golden tables, the commands of the pages and, where they lie beside the repository, the recorded traces
 	$(CARGO) xtask skipped --forget
-	$(CARGO) test --workspace
+	$(CARGO) xtask test
 	$(MAKE) demo
 	$(FLASHYARD) faults --points 20000
 	$(FLASHYARD) faults --world cvfs --points 5000

@@ -6,7 +6,7 @@
 //! `golden` compares the reproduction with the accepted table; `planted` shows that the faults find bugs; `how-to` compiles
 //! the examples of the how-to list; `real-traces` drives the built program over the recorded traces that lie beside the
 //! repository; `validation` writes the tables of `docs/validation.md`; `pages-run` runs the commands of the
-//! pages and compares their output; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
+//! pages and compares their output; `test` runs all programs of tests, several at a time; `skipped` lists the tests that checked nothing because a program is missing. `cargo test` runs `tidy` as well.
 //!
 //! What it does not check: style that rustfmt and clippy see, and licences (`deny.toml` is for cargo-deny).
 //!
@@ -39,6 +39,7 @@ mod repository;
 mod rust_source;
 mod skipped;
 mod subjects;
+mod test_programs;
 mod validation;
 mod words;
 
@@ -50,6 +51,7 @@ pub use planted::{patches_apply, planted_bugs};
 pub use real_traces::{Outcome, drive_real_traces};
 pub use repository::Repository;
 pub use skipped::{forget_skipped, skipped};
+pub use test_programs::run_tests;
 pub use validation::validation;
 
 use anyhow::Result;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use xtask::{
     Finding, Outcome, PagesRun, Repository, Which, drive_real_traces, forget_skipped, golden, history, how_to_compiles,
-    layers, pages_run, planted_bugs, skipped, tidy, validation,
+    layers, pages_run, planted_bugs, run_tests, skipped, tidy, validation,
 };
 
 const USAGE: &str = "\
@@ -16,8 +16,8 @@ usage: cargo xtask COMMAND
   tidy         layers, lengths, provenance marks, banned words, orphans, crate pages, links, unused dependencies,
                what ratchets.toml counts, history
   history      find commits that change a golden figure together with its tolerance, metric, relation or kind
-  golden       run the reproductions, or the named one, those that take minutes (--long) or the others (--short), and
-               compare them with scenarios/*/golden.txt (--accept: take them)
+  golden       run the reproductions, or the named one, or those that take minutes (--long), or the others with the quick
+               numbers of those (--short), and compare them with scenarios/*/golden.txt (--accept: take whole tables)
   how-to       apply each example of the how-to list (tests/how-to) to a copy of the last commit, and compile it
   pages-run    run the commands of the pages (blocks of the language console), or of those named, and compare what they
                print with what stands there (--program FILE: with that flashyard; --accept: take what they print)
@@ -25,6 +25,7 @@ usage: cargo xtask COMMAND
                are named, or all
   validation   write the tables of docs/validation.md from the golden tables
   real-traces  drive target/release/flashyard over the recorded traces in ../shared/traces
+  test         all tests as `cargo test --workspace` has them, several programs at a time: many of them wait
   skipped      list the tests that checked nothing because something was missing (--forget: begin a new list)";
 
 fn main() -> ExitCode {
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         ["how-to"] => Repository::discover().and_then(|repository| how_to_compiles(&repository)),
         ["planted", names @ ..] => Repository::discover().and_then(|repository| planted_bugs(&repository, names)),
         ["validation"] => Repository::discover().and_then(|repository| validation(&repository)).map(|()| true),
+        ["test"] => Repository::discover().and_then(|repository| run_tests(&repository)),
         ["real-traces"] => real_traces(),
         ["pages-run", rest @ ..] => run_pages(rest),
         ["skipped"] => Repository::discover().and_then(|repository| skipped(&repository)).map(|list| {
