@@ -91,7 +91,7 @@ fn golden_of(repository: &Repository, program: &Path, system: &str, quick: &[Str
     for line in &changed {
         println!("{line}");
     }
-    let part = if quick.is_empty() { String::new() } else { format!(" ({} numbers of the study)", quick.len()) };
+    let part = if quick.is_empty() { String::new() } else { format!(" among its quick numbers ({})", quick.len()) };
     println!("{} lines of {name} changed{part}", changed.len());
     Ok(changed.is_empty())
 }
