@@ -425,11 +425,13 @@ impl FlashSection {
             read: self.read.0,
             program: self.program.0,
             erase: self.erase.0,
+            suspend: None,
             channel_rate: self.channel_rate.0,
             buffer_pages: self.buffer_pages,
             collect_below: self.collect_below,
             collect_always_below: self.collect_always_below,
             worn_in: self.worn_in,
+            collection_due: false,
             seed,
         }
     }
