@@ -27,10 +27,12 @@ pub struct EndpointConfig {
     pub cache_pages: u32,
     /// Which page leaves.
     pub policy: PolicyKind,
-    /// Whether loads that nothing is said of bring their page into the internal DRAM. Otherwise it buffers stores alone where annotations
-    /// are not read: a store fetches no page, and a load asks the medium for its page even while stored lines of it are buffered, which are
-    /// laid over what the medium gives. Source: \[X\] SimpleSSD, whose cache without read caching passes reads on and is not asked.
+    /// Whether loads that nothing is said of bring their page into the internal DRAM; it buffers stores alone otherwise.
     pub caches_loads: bool,
+    /// Whether internal DRAM buffers stored lines and not their pages, where neither loads nor annotations have pages brought: a store
+    /// fetches nothing, and a load asks the medium for its page even while lines of it are buffered, which are laid over what the medium
+    /// gives. Source: \[X\] SimpleSSD, whose cache without read caching passes reads on and is not asked.
+    pub buffers_lines: bool,
     /// Whether a load whose page is not kept reads its line alone from the medium, and not the page.
     pub reads_lines: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
@@ -205,7 +207,7 @@ impl Endpoint {
 
     /// Whether internal DRAM is a buffer of stored lines, and of pages that were staged.
     fn buffers_stores_alone(&self) -> bool {
-        !self.config.caches_loads && !self.config.reads_annotations
+        self.config.buffers_lines && !self.config.caches_loads && !self.config.reads_annotations
     }
 
     /// Whether internal DRAM keeps pages that were loaded, by functions that are annotated as bufferable or not.

@@ -289,9 +289,9 @@ impl Flash {
         self.counters.writes += 1;
         let mut accepted = now;
         if self.programs.len() >= self.config.buffer_pages as usize
-            && let Some(Reverse((end, _))) = self.programs.peek()
+            && let Some(end) = self.first_end()
         {
-            accepted = accepted.max(*end);
+            accepted = accepted.max(end);
             self.advance(accepted);
         }
         while self.ftl.host_room() == 0 {
@@ -349,6 +349,19 @@ impl Flash {
                 Some(later) => self.programs.push(Reverse((later, row))),
                 None => self.ftl.row_programmed(row),
             }
+        }
+    }
+
+    /// When the first of the programs under way ends, as far as they have made way by now.
+    #[inline]
+    fn first_end(&mut self) -> Option<SimTime> {
+        loop {
+            let Reverse((end, row)) = *self.programs.peek()?;
+            let Some(later) = self.making_way.as_deref().and_then(|ways| self.row_ends(ways, row, end)) else {
+                return Some(end);
+            };
+            self.programs.pop();
+            self.programs.push(Reverse((later, row)));
         }
     }
 
@@ -558,6 +571,20 @@ mod tests {
         assert_eq!(flash.read(AT(115), 5), AT(115), "it is not programmed before that");
         assert_eq!(flash.read(AT(116), 5), AT(120));
         assert_eq!(flash.counters().suspensions, 1);
+    }
+
+    #[test]
+    fn a_write_waits_for_a_place_until_a_program_that_made_way_is_over() {
+        let us = SimSpan::from_us;
+        let suspend = Suspend { programs: true, erases: true, entry: us(5), resume: us(6), most: 8 };
+        let mut flash =
+            Flash::new(FlashConfig { suspend: Some(suspend), buffer_pages: 1, ..config() }).expect("it is possible");
+        let written = flash.write(AT(0), 5, true);
+        let die =
+            |flash: &Flash, page| flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die;
+        let other = (0..4).find(|&page| die(&flash, page) == die(&flash, 5)).expect("pages go round the dies");
+        flash.read(AT(11), other);
+        assert_eq!((written.programmed, flash.write(AT(30), 6, false).accepted), (AT(101), AT(116)));
     }
 
     /// Random overwrites; returns the flash, and when they were taken in.

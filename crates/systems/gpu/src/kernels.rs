@@ -34,7 +34,7 @@ pub enum Kernel {
     Rsum,
     /// A stencil of three rows.
     Stencil,
-    /// Sorting by rank: each element is compared with all. \[X\] `psort` of the tests of Vortex, whose kernels the source runs
+    /// Merging of sorted runs.
     Sort,
     /// Blocked product of matrices.
     Gemm,
@@ -148,13 +148,13 @@ impl Kernel {
         }
     }
 
-    /// Its pattern; those of `rsum`, `stencil` and `cfd` are \[A\], and that of `sort` is its code's \[X\]. `None` for those made of others.
+    /// Its pattern; those of `rsum`, `stencil`, `sort` and `cfd` are \[A\]. `None` for those made of others.
     pub const fn pattern(self) -> Option<Pattern> {
         match self {
-            Self::Rsum | Self::Stencil | Self::Sort | Self::Gemm | Self::Vadd | Self::Saxpy | Self::Conv3 => {
+            Self::Rsum | Self::Stencil | Self::Gemm | Self::Vadd | Self::Saxpy | Self::Conv3 => {
                 Some(Pattern::Sequential)
             }
-            Self::Cfd | Self::Gauss => Some(Pattern::Around),
+            Self::Sort | Self::Cfd | Self::Gauss => Some(Pattern::Around),
             Self::Path | Self::Bfs => Some(Pattern::Random),
             Self::Gnn | Self::Mri => None,
         }
@@ -313,7 +313,7 @@ impl Walk {
     fn place(&mut self) -> (u64, u32) {
         match self.kernel {
             Kernel::Gauss => self.sweep_back_and_forth(),
-            Kernel::Sort => self.rank(),
+            Kernel::Sort => self.merge(),
             Kernel::Cfd => self.mesh(),
             Kernel::Bfs | Kernel::Path => self.graph(),
             _ => self.sweep(),
@@ -370,11 +370,13 @@ impl Walk {
         (line, LINE_WORDS)
     }
 
-    /// Ranks of elements: every thread goes through all of the input, and stores its element where its rank says.
-    fn rank(&mut self) -> (u64, u32) {
-        let half = self.lines / 2;
-        let line = self.at % half;
-        self.last = half + self.rng.below(half);
+    /// Two runs that are merged from their middle, one forward and one back.
+    fn merge(&mut self) -> (u64, u32) {
+        let part = self.lines / 2 / self.cores / self.threads;
+        let base = (self.core * self.threads + self.thread) * part;
+        let (step, half) = (self.at / 2 % (part / 2).max(1), part / 2);
+        let line = base + if self.at.is_multiple_of(2) { half + step } else { half - 1 - step };
+        self.last = self.lines / 2 + base + self.at % part;
         self.at += 1;
         (line, LINE_WORDS)
     }
