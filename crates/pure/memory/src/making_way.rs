@@ -2,12 +2,16 @@
 //! read goes before what has not begun.
 //!
 //! The rules are those of [`Suspend`]: an operation makes way a number of times, and is left alone when it will have ended by the time that
-//! this would take. Reads of collection are work like others, which nothing interrupts.
+//! this would take. A number of reads pass work that waits, and then it has its turn. Reads of collection are work like others, which
+//! nothing interrupts.
 
 use flashyard_flash::CommandKind;
 use flashyard_nand::Suspend;
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
+
+/// Reads that may pass work that waits. \[A\] as `starvation_bound` of `profiles/controllers/usual.toml`
+const PASSING: u32 = 16;
 
 /// Something that a die will do, or is doing.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +31,8 @@ struct Die {
     work: VecDeque<Work>,
     /// When the last read of a request has left it.
     reads: SimTime,
+    /// Reads that have passed work that waits.
+    passed: u32,
 }
 
 /// The work of dies whose operations make way for reads.
@@ -82,8 +88,15 @@ impl MakingWay {
                 continue;
             }
             if first.begins >= at {
+                // It waits for reads before this one to leave, and has its turn after enough of them.
+                if first.begins == at && die.reads == at && die.passed >= PASSING {
+                    (die.passed, at) = (0, first.ends);
+                    continue;
+                }
+                die.passed += u32::from(first.begins == at);
                 break;
             }
+            die.passed = 0;
             let left = first.ends.since(at);
             if first.ways == 0 || left <= suspend.entry + suspend.resume {
                 // It is over before the read begins.
@@ -177,6 +190,18 @@ mod tests {
         );
         assert_eq!(read(&mut dies, AT(200)), (AT(1106), AT(1106)), "erases make no way");
         assert!(!dies.is_at_work(0, AT(50)), "all is over");
+    }
+
+    #[test]
+    fn enough_reads_pass_a_program_that_waits() {
+        let mut dies = dies();
+        dies.note(0, CommandKind::Program, [AT(0), AT(100)], None);
+        // One makes it give way at 10 us, and sixteen pass it; the next waits until it is over.
+        for number in 0..17 {
+            assert_eq!(read(&mut dies, AT(10)).0, AT(18 + 3 * number));
+        }
+        assert_eq!(read(&mut dies, AT(10)).0, AT(18 + 3 * 16 + 7 + 90 + 3));
+        assert_eq!(dies.count(), 1);
     }
 
     proptest! {
