@@ -2,7 +2,6 @@
 
 use crate::error::MemoryError;
 use crate::flash::{Flash, FlashConfig, Written};
-use crate::page_cache::PAGE_BYTES;
 use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -19,13 +18,13 @@ const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 pub enum MediumConfig {
     /// Flash with a translation layer.
     Flash(FlashConfig),
-    /// Cells that are written in place, as those of 3D XPoint or DRAM: pages, and the parts of a page, go round units that work on one each.
+    /// Cells that are written in place, as those of 3D XPoint or DRAM: pages go round units that work on one each.
     InPlace {
         /// Logical pages of 4 KiB.
         pages: u32,
         /// Units that work beside each other.
         units: u32,
-        /// A part of a page read, 256 bytes.
+        /// A page read.
         read: SimSpan,
         /// A page written.
         write: SimSpan,
@@ -54,7 +53,7 @@ pub enum Medium {
         units: Vec<SimTime>,
         /// Logical pages.
         pages: u32,
-        /// A part of a page read.
+        /// A page read.
         read: SimSpan,
         /// A page written.
         write: SimSpan,
@@ -128,11 +127,11 @@ impl Medium {
         }
     }
 
-    /// Reads a page; returns when its data is in the controller. Of cells written in place all parts are read.
+    /// Reads a page; returns when its data is in the controller.
     pub fn read(&mut self, now: SimTime, page: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read(now, page),
-            Self::InPlace { .. } => self.read_part(now, page, 0, PAGE_BYTES as u32),
+            Self::InPlace { units, read, .. } => occupy(units, page, now, *read),
         }
     }
 
@@ -189,6 +188,5 @@ mod tests {
         assert_eq!(medium.read_part(at(0), 0, 0, 1024), at(5), "four parts on four units");
         assert_eq!(medium.read_part(at(10), 0, 256, 2048), at(20), "eight parts");
         assert_eq!(medium.read_part(at(20), 0, 300, 100), at(25), "within one part");
-        assert_eq!(medium.read(at(30), 3), at(30 + 4 * 5), "a page is sixteen parts");
     }
 }
