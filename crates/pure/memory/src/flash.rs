@@ -7,12 +7,10 @@
 //! command takes the die. Source: \[X\] ONFI, Change Read Column: any bytes of the page register are sent out by their column.
 
 use crate::error::MemoryError;
-use crate::making_way::MakingWay;
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Priority};
 use flashyard_ftl::{DieRow, Ftl, FtlConfig, Stream, Want};
 use flashyard_kernel::Rng;
-use flashyard_nand::Suspend;
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,8 +28,6 @@ pub struct FlashConfig {
     pub program: SimSpan,
     /// tBERS.
     pub erase: SimSpan,
-    /// How programs and erases make way for reads of requests, if they do.
-    pub suspend: Option<Suspend>,
     /// Rate of a channel.
     pub channel_rate: ByteRate,
     /// Pages that wait for their program at most; a write waits for a place among them.
@@ -57,8 +53,6 @@ pub struct FlashCounters {
     pub writes: u64,
     /// Reads of a part of a page that its die had in the register, or was sensing already. They are among `reads`.
     pub from_register: u64,
-    /// Programs and erases that made way for a read, each time.
-    pub suspensions: u64,
     /// Rounds of garbage collection.
     pub rounds: u64,
     /// Rounds that began within a guard time because space was too scarce.
@@ -101,8 +95,6 @@ pub struct Flash {
     channels: Vec<SimTime>,
     /// Of each die: the page in its register, and when it is sensed.
     registers: Vec<(u32, SimTime)>,
-    /// Work of dies whose operations make way.
-    making_way: Option<Box<MakingWay>>,
     /// Programs under way: their ends, with the die row.
     programs: BinaryHeap<Reverse<(SimTime, u32)>>,
     /// When the next round may begin; `None` while nothing is collected.
@@ -148,7 +140,6 @@ impl Flash {
             dies: vec![SimTime::ZERO; dies],
             channels: vec![SimTime::ZERO; geometry.channels as usize],
             registers: vec![(NO_PAGE, SimTime::ZERO); dies],
-            making_way: config.suspend.map(|suspend| Box::new(MakingWay::new(suspend, dies))),
             // Collection has two programs a die under way at most, beside the buffer.
             programs: BinaryHeap::with_capacity(config.buffer_pages as usize + 128 * dies),
             next_round: None,
@@ -184,9 +175,6 @@ impl Flash {
         self.dies.fill(SimTime::ZERO);
         self.channels.fill(SimTime::ZERO);
         self.registers.fill((NO_PAGE, SimTime::ZERO));
-        if let Some(ways) = &mut self.making_way {
-            ways.clear();
-        }
         (self.next_round, self.counters) = (None, FlashCounters::default());
     }
 
@@ -234,7 +222,7 @@ impl Flash {
 
     /// Senses a page, and sends so many bytes of it or all.
     fn sense(&mut self, now: SimTime, page: u32, bytes: Option<u32>) -> SimTime {
-        self.arrive(now);
+        self.advance(now);
         self.counters.reads += 1;
         let slot = self.ftl.lookup(page);
         if !slot.is_some() || !self.ftl.is_programmed(slot) {
@@ -253,7 +241,7 @@ impl Flash {
     /// Reads so many bytes of a logical page; returns when they are in the controller. The page is sensed unless it is in the
     /// register of its die, and these bytes alone are sent.
     pub fn read_part(&mut self, now: SimTime, page: u32, bytes: u32) -> SimTime {
-        self.arrive(now);
+        self.advance(now);
         self.counters.reads += 1;
         let slot = self.ftl.lookup(page);
         if !slot.is_some() || !self.ftl.is_programmed(slot) {
@@ -263,8 +251,7 @@ impl Flash {
         let command = FlashCommand { bus_bytes: bytes, ..command };
         let page = self.ftl.layout().page(slot);
         let register = &mut self.registers[usize::from(command.die)];
-        let is_lost = |ways: &MakingWay| ways.is_at_work(command.die, register.1.max(now));
-        if register.0 != page || self.making_way.as_deref().is_some_and(is_lost) {
+        if register.0 != page {
             let done = self.carry_out(now, &command);
             let transfer = self.config.channel_rate.span_of(bytes.into());
             self.registers[usize::from(command.die)] = (page, SimTime::from_ps(done.as_ps() - transfer.as_ps()));
@@ -276,22 +263,21 @@ impl Flash {
         let channel = &mut self.channels[usize::from(command.die) % channels];
         let done = sensed.max(*channel) + self.config.channel_rate.span_of(bytes.into());
         *channel = done;
-        // The register is sent before the die senses another page into it, or goes on with what made way.
-        let free = self.making_way.as_deref_mut().map_or(done, |ways| ways.end_read(command.die, done));
+        // The register is sent before the die senses another page into it.
         let die = &mut self.dies[usize::from(command.die)];
-        *die = (*die).max(free);
+        *die = (*die).max(done);
         done
     }
 
     /// Writes a logical page. With `at_once` its die row is padded and programmed without waiting for further pages.
     pub fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
-        self.arrive(now);
+        self.advance(now);
         self.counters.writes += 1;
         let mut accepted = now;
         if self.programs.len() >= self.config.buffer_pages as usize
-            && let Some(end) = self.first_end()
+            && let Some(Reverse((end, _))) = self.programs.peek()
         {
-            accepted = accepted.max(end);
+            accepted = accepted.max(*end);
             self.advance(accepted);
         }
         while self.ftl.host_room() == 0 {
@@ -310,15 +296,6 @@ impl Flash {
             self.next_round = Some(accepted);
         }
         Written { accepted, programmed }
-    }
-
-    /// An access comes: what begins by then is carried out.
-    #[inline]
-    fn arrive(&mut self, now: SimTime) {
-        if let Some(ways) = &mut self.making_way {
-            ways.arrive(now);
-        }
-        self.advance(now);
     }
 
     /// Carries out what begins by `now`: ends of programs, rounds of collection.
@@ -341,35 +318,12 @@ impl Flash {
     /// Notes the programs that have ended by `now`.
     #[inline]
     fn settle(&mut self, now: SimTime) {
-        while let Some(&Reverse((end, row))) = self.programs.peek()
-            && end <= now
+        while let Some(Reverse((end, row))) = self.programs.peek()
+            && *end <= now
         {
+            self.ftl.row_programmed(*row);
             self.programs.pop();
-            match self.making_way.as_deref().and_then(|ways| self.row_ends(ways, row, now)) {
-                Some(later) => self.programs.push(Reverse((later, row))),
-                None => self.ftl.row_programmed(row),
-            }
         }
-    }
-
-    /// When the first of the programs under way ends, as far as they have made way by now.
-    #[inline]
-    fn first_end(&mut self) -> Option<SimTime> {
-        loop {
-            let Reverse((end, row)) = *self.programs.peek()?;
-            let Some(later) = self.making_way.as_deref().and_then(|ways| self.row_ends(ways, row, end)) else {
-                return Some(end);
-            };
-            self.programs.pop();
-            self.programs.push(Reverse((later, row)));
-        }
-    }
-
-    /// When a program that has made way ends, if it is not over by `now`.
-    #[cold]
-    fn row_ends(&self, ways: &MakingWay, row: u32, now: SimTime) -> Option<SimTime> {
-        let (_, within) = self.ftl.layout().split_die_row(row);
-        ways.row_ends(self.ftl.layout().die_and_row(within).0, row, now)
     }
 
     /// A round of collection from `begins` on: at most one die row read for each die, and what it moves. Returns its end, or
@@ -419,40 +373,13 @@ impl Flash {
 
     fn program(&mut self, now: SimTime, row: DieRow, priority: Priority) -> SimTime {
         let command = self.ftl.program_command(row, priority, 0);
-        let end = self.carry_out_row(now, &command, Some(row.number));
+        let end = self.carry_out(now, &command);
         self.programs.push(Reverse((end, row.number)));
         end
     }
 
-    /// A command on its die and channel, after those before it; reads of requests before what makes way for them.
-    #[inline]
-    fn carry_out(&mut self, now: SimTime, command: &FlashCommand) -> SimTime {
-        self.carry_out_row(now, command, None)
-    }
-
-    fn carry_out_row(&mut self, now: SimTime, command: &FlashCommand, row: Option<u32>) -> SimTime {
-        let Some(ways) = &mut self.making_way else { return self.in_turn(now, command) };
-        if command.kind == CommandKind::Read && command.priority == Priority::Foreground {
-            self.registers[usize::from(command.die)].0 = NO_PAGE;
-            let channels = self.channels.len();
-            let channel = &mut self.channels[usize::from(command.die) % channels];
-            let sensed = ways.begin_read(command.die, now) + self.config.read;
-            let done = sensed.max(*channel) + self.config.channel_rate.span_of(command.bus_bytes.into());
-            *channel = done;
-            self.dies[usize::from(command.die)] = ways.end_read(command.die, done);
-            self.counters.suspensions = ways.count();
-            return done;
-        }
-        let begins = self.dies[usize::from(command.die)].max(now);
-        let ends = self.in_turn(now, command);
-        if let Some(ways) = &mut self.making_way {
-            ways.note(command.die, command.kind, [begins, ends], row);
-        }
-        ends
-    }
-
     /// A command on its die and channel, after those before it.
-    fn in_turn(&mut self, now: SimTime, command: &FlashCommand) -> SimTime {
+    fn carry_out(&mut self, now: SimTime, command: &FlashCommand) -> SimTime {
         let channels = self.channels.len();
         self.registers[usize::from(command.die)].0 = NO_PAGE;
         let die = &mut self.dies[usize::from(command.die)];
@@ -498,7 +425,6 @@ mod tests {
             read: SimSpan::from_us(3),
             program: SimSpan::from_us(100),
             erase: SimSpan::from_ms(1),
-            suspend: None,
             channel_rate: ByteRate::from_mb(4096),
             buffer_pages: 8,
             collect_below: 0.1,
@@ -552,39 +478,6 @@ mod tests {
         assert_eq!((written.accepted, written.programmed), (AT(0), AT(101)));
         assert_eq!(flash.read(AT(100), 5), AT(100));
         assert_eq!(flash.read(AT(101), 5), AT(105));
-    }
-
-    #[test]
-    fn a_read_puts_off_a_program_and_what_it_delays_is_read_from_the_buffer() {
-        let suspend =
-            Suspend { programs: true, erases: true, entry: SimSpan::from_us(5), resume: SimSpan::from_us(6), most: 8 };
-        let mut flash = Flash::new(FlashConfig { suspend: Some(suspend), ..config() }).expect("it is possible");
-        let written = flash.write(AT(0), 5, true);
-        let die = usize::from(flash.ftl.read_command(flash.ftl.lookup(5), 1, 1, Priority::Foreground, 0).die);
-        let other = (0..4).find(|&page| {
-            flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die as usize == die
-        });
-        let other = other.expect("pages go round the dies");
-        assert_eq!(written.programmed, AT(101));
-        assert_eq!(flash.read(AT(11), other), AT(11 + 5 + 4));
-        assert_eq!(flash.dies()[die], AT(20 + 6 + 90), "90 us of the program are left");
-        assert_eq!(flash.read(AT(115), 5), AT(115), "it is not programmed before that");
-        assert_eq!(flash.read(AT(116), 5), AT(120));
-        assert_eq!(flash.counters().suspensions, 1);
-    }
-
-    #[test]
-    fn a_write_waits_for_a_place_until_a_program_that_made_way_is_over() {
-        let us = SimSpan::from_us;
-        let suspend = Suspend { programs: true, erases: true, entry: us(5), resume: us(6), most: 8 };
-        let mut flash =
-            Flash::new(FlashConfig { suspend: Some(suspend), buffer_pages: 1, ..config() }).expect("it is possible");
-        let written = flash.write(AT(0), 5, true);
-        let die =
-            |flash: &Flash, page| flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die;
-        let other = (0..4).find(|&page| die(&flash, page) == die(&flash, 5)).expect("pages go round the dies");
-        flash.read(AT(11), other);
-        assert_eq!((written.programmed, flash.write(AT(30), 6, false).accepted), (AT(101), AT(116)));
     }
 
     /// Random overwrites; returns the flash, and when they were taken in.

@@ -32,7 +32,6 @@ mod flash;
 mod hints;
 mod lent;
 mod machine;
-mod making_way;
 mod medium;
 mod misses;
 mod page_cache;
