@@ -103,6 +103,7 @@ fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
         cache_pages: 393_216,
         policy: flashyard_cache::PolicyKind::Lru,
         caches_loads: true,
+        buffers_lines: false,
         reads_lines: false,
         reads_annotations: false,
         unannounced_part: 16,

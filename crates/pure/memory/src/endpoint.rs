@@ -29,6 +29,10 @@ pub struct EndpointConfig {
     pub policy: PolicyKind,
     /// Whether loads that nothing is said of bring their page into the internal DRAM; it buffers stores alone otherwise.
     pub caches_loads: bool,
+    /// Whether internal DRAM buffers stored lines and not their pages, where neither loads nor annotations have pages brought: a store
+    /// fetches nothing, and a load asks the medium for its page even while lines of it are buffered, which are laid over what the medium
+    /// gives. Source: \[X\] SimpleSSD, whose cache without read caching passes reads on and is not asked.
+    pub buffers_lines: bool,
     /// Whether a load whose page is not kept reads its line alone from the medium, and not the page.
     pub reads_lines: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
@@ -93,6 +97,8 @@ impl EndpointCounters {
 struct Page {
     ready: SimTime,
     dirty: bool,
+    /// Whether lines that stores left are all that is there of it.
+    is_partial: bool,
 }
 
 /// The part of the internal DRAM that a page belongs in.
@@ -199,6 +205,11 @@ impl Endpoint {
         self.medium.pages()
     }
 
+    /// Whether internal DRAM is a buffer of stored lines, and of pages that were staged.
+    fn buffers_stores_alone(&self) -> bool {
+        self.config.buffers_lines && !self.config.caches_loads && !self.config.reads_annotations
+    }
+
     /// Whether internal DRAM keeps pages that were loaded, by functions that are annotated as bufferable or not.
     pub fn keeps_loads(&self, bufferable: bool) -> bool {
         self.config.caches_loads || self.config.reads_annotations && bufferable
@@ -210,7 +221,8 @@ impl Endpoint {
         let page = self.page_of(address);
         if self.slot_of(page).is_none() {
             let inserted = self.kept.insert(page.into());
-            self.pages[inserted.slot as usize] = Page { ready: SimTime::ZERO, dirty: changed };
+            let is_partial = changed && self.buffers_stores_alone();
+            self.pages[inserted.slot as usize] = Page { ready: SimTime::ZERO, dirty: changed, is_partial };
             if let (Some(lent), Some(evicted)) = (&mut self.lent, inserted.evicted) {
                 lent.take(SimTime::ZERO, evicted.key as u32);
             }
@@ -230,6 +242,7 @@ impl Endpoint {
             for evicted in &left {
                 let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
                 if std::mem::take(&mut self.pages[place].dirty) {
+                    self.complete(now, place, page);
                     let written = self.medium.write(now, page, true);
                     ends = ends.max(written.programmed);
                 }
@@ -243,6 +256,14 @@ impl Endpoint {
             }
         }
         ends
+    }
+
+    /// Reads a page whose stored lines alone are there, so that it can be written: the medium is busy with it, and what is written waits
+    /// in the medium's own buffer, from which programs come later than the read ends.
+    fn complete(&mut self, now: SimTime, place: usize, page: u32) {
+        if std::mem::take(&mut self.pages[place].is_partial) {
+            self.medium.read(now, page);
+        }
     }
 
     #[inline]
@@ -275,6 +296,18 @@ impl Endpoint {
         Some(self.place(Part::Passing, slot))
     }
 
+    /// Notes a load of a page, and says where it lies, if all of it is there.
+    #[inline]
+    fn touch_whole(&mut self, page: u32) -> Option<usize> {
+        if self.buffers_stores_alone() {
+            let slot = self.kept.slot_of(page.into())?;
+            if self.pages[slot as usize].is_partial {
+                return None;
+            }
+        }
+        self.touch(page)
+    }
+
     fn slot_of(&self, page: u32) -> Option<u32> {
         let passing = || self.passing.as_ref().and_then(|policy| policy.slot_of(page.into()));
         self.kept.slot_of(page.into()).or_else(passing)
@@ -292,13 +325,14 @@ impl Endpoint {
             let left = self.place(part, slot);
             if self.pages[left].dirty {
                 self.counters.written_back += 1;
+                self.complete(now, left, key as u32);
                 accepted = self.medium.write(now, key as u32, false).accepted;
             }
             if let Some(lent) = &mut self.lent {
                 lent.take(now, key as u32);
             }
         }
-        self.pages[place] = Page { ready: ready.max(accepted), dirty: false };
+        self.pages[place] = Page { ready: ready.max(accepted), dirty: false, is_partial: false };
         (place, accepted)
     }
 
@@ -355,7 +389,7 @@ impl Endpoint {
     fn load(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
         let annotation = access.annotation;
         let bufferable = self.config.reads_annotations && annotation.buffering == Buffering::Bufferable;
-        if let Some(place) = self.touch(page) {
+        if let Some(place) = self.touch_whole(page) {
             self.counters.hits += 1;
             let ready = self.pages[place].ready;
             let begins = ready.max(at);
@@ -420,6 +454,11 @@ impl Endpoint {
         }
         let (place, accepted) = match held {
             Some(place) => (place, at),
+            None if self.buffers_stores_alone() => {
+                let (place, accepted) = self.insert(at, page, Part::Kept, at);
+                self.pages[place].is_partial = true;
+                (place, accepted)
+            }
             None => {
                 let ready = self.medium.read(at, page);
                 let bufferable = !self.config.reads_annotations || access.annotation.buffering == Buffering::Bufferable;
@@ -478,6 +517,10 @@ impl Stages for Endpoint {
     fn stage(&mut self, now: SimTime, address: u64) -> SimTime {
         let page = self.page_of(address);
         if let Some(place) = self.touch(page) {
+            if std::mem::take(&mut self.pages[place].is_partial) {
+                self.counters.prefetched += 1;
+                self.pages[place].ready = self.medium.read(now, page);
+            }
             return self.pages[place].ready.max(now);
         }
         self.counters.prefetched += 1;

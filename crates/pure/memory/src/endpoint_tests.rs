@@ -23,6 +23,7 @@ fn config(reads_annotations: bool) -> EndpointConfig {
         cache_pages: 32,
         policy: PolicyKind::Lru,
         caches_loads: true,
+        buffers_lines: false,
         reads_lines: false,
         reads_annotations,
         unannounced_part: 4,
@@ -145,6 +146,27 @@ fn loads_pass_internal_dram_that_does_not_cache_them() {
         let served = endpoint.serve(AT(at), &access(Transaction::Load, page, annotation));
         assert_eq!(served.from_medium, !hit, "at {at}");
     }
+}
+
+#[test]
+fn a_buffer_of_stores_answers_no_load_and_completes_a_page_before_it_is_written() {
+    let config = EndpointConfig { caches_loads: false, buffers_lines: true, ..config(false) };
+    let mut endpoint = Endpoint::new(config).expect("it is possible");
+    let of = |operation, page| access(operation, page, Annotation::default());
+    assert!(endpoint.serve(AT(0), &of(Transaction::Store, 7)).at < AT(100), "it is buffered, and fetches nothing");
+    let load = endpoint.serve(AT(1000), &of(Transaction::Load, 7));
+    assert_eq!((load.at, endpoint.counters().hits), (AT(1010 + 3000), 0), "the medium has the rest of its page");
+    assert_eq!(endpoint.stage(AT(5000), 7 * PAGE_BYTES), AT(8000), "a page that is staged is read as well");
+    assert!(!endpoint.serve(AT(9000), &of(Transaction::Load, 7)).from_medium);
+    assert_eq!(endpoint.flush(AT(20_000)), AT(120_000), "all of it is there");
+    endpoint.serve(AT(200_000), &of(Transaction::Store, 9));
+    assert_eq!(endpoint.flush(AT(300_000)), AT(403_000), "it is read first");
+    endpoint.warm(11 * PAGE_BYTES, true);
+    assert!(endpoint.serve(AT(500_000), &of(Transaction::Load, 11)).from_medium, "a store had changed it");
+    for page in 100..132 {
+        endpoint.serve(AT(600_000 + page * 10_000), &of(Transaction::Store, page));
+    }
+    assert_eq!(endpoint.counters().written_back, 1);
 }
 
 #[test]

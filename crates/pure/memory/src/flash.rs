@@ -10,6 +10,7 @@ use crate::error::MemoryError;
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Priority};
 use flashyard_ftl::{DieRow, Ftl, FtlConfig, Stream, Want};
+use flashyard_kernel::Rng;
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -37,6 +38,8 @@ pub struct FlashConfig {
     pub collect_always_below: f64,
     /// Whether the drive begins as after overwriting it at random for long; it is filled in sequence otherwise.
     pub worn_in: bool,
+    /// Whether collection is due when the run begins, as it is now and then on a drive that is overwritten; it has caught up otherwise.
+    pub collection_due: bool,
     /// Seed of that state.
     pub seed: u64,
 }
@@ -145,7 +148,22 @@ impl Flash {
             counters: FlashCounters::default(),
         };
         flash.catch_up();
+        if config.collection_due {
+            flash.fall_due();
+        }
         Ok(flash)
+    }
+
+    /// Overwrites pages at random until collection is due.
+    fn fall_due(&mut self) {
+        let mut rng = Rng::named(self.config.seed, "memory.flash.due");
+        while !self.ftl.reclaim_needed() {
+            let page = rng.below(u64::from(self.pages())) as u32;
+            if let Some(row) = self.ftl.append(Stream::Host, page, 0).row {
+                self.ftl.row_programmed(row.number);
+            }
+        }
+        self.next_round = Some(SimTime::ZERO);
     }
 
     /// Ends the collection that a drive which was overwritten for long is behind with: this one collects as far as its
@@ -391,7 +409,6 @@ impl Flash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_kernel::Rng;
 
     fn config() -> FlashConfig {
         FlashConfig {
@@ -413,6 +430,7 @@ mod tests {
             collect_below: 0.1,
             collect_always_below: 0.04,
             worn_in: false,
+            collection_due: false,
             seed: 1,
         }
     }
@@ -497,6 +515,22 @@ mod tests {
         assert!(!flash.ftl().reclaim_needed());
         assert_eq!(*flash.counters(), FlashCounters::default());
         assert_eq!(flash.read(AT(0), 0), AT(4));
+    }
+
+    #[test]
+    fn collection_that_is_due_begins_with_the_first_access_and_heeds_its_guard() {
+        let due =
+            || Flash::new(FlashConfig { worn_in: true, collection_due: true, ..config() }).expect("it is possible");
+        let mut flash = due();
+        flash.ftl().check();
+        assert!(flash.ftl().reclaim_needed() && flash.counters().rounds == 0);
+        flash.read(AT(1), 0);
+        assert!(flash.counters().rounds > 0, "nothing had to be written for it");
+        let mut guarded = due();
+        guarded.guard(AT(50));
+        assert_eq!((guarded.read(AT(1), 0), guarded.counters().rounds), (AT(5), 0));
+        guarded.read(AT(60), 0);
+        assert!(guarded.counters().rounds > 0);
     }
 
     #[test]

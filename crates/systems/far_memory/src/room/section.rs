@@ -177,6 +177,9 @@ struct EndpointSection {
     policy: Choice<Eviction>,
     /// Whether loads that nothing is said of bring their page into it.
     caches_loads: bool,
+    /// Whether it buffers stored lines and not their pages, where neither loads nor annotations have pages brought: a load asks the medium.
+    #[serde(default)]
+    buffers_lines: bool,
     /// Whether a load whose page is not kept there reads its line alone from the medium.
     #[serde(default)]
     reads_lines: bool,
@@ -430,6 +433,7 @@ impl FlashSection {
             collect_below: self.collect_below,
             collect_always_below: self.collect_always_below,
             worn_in: self.worn_in,
+            collection_due: false,
             seed,
         }
     }
@@ -486,6 +490,7 @@ impl MemorySection {
                 cache_pages: (endpoint.cache.0.get() / PAGE_BYTES) as u32,
                 policy: endpoint.policy.0.0,
                 caches_loads: endpoint.caches_loads,
+                buffers_lines: endpoint.buffers_lines,
                 reads_lines: endpoint.reads_lines,
                 reads_annotations: false,
                 unannounced_part: endpoint.unannounced_part,

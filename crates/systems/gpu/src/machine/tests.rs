@@ -49,6 +49,7 @@ fn flash() -> ExpanderConfig {
         collect_below: 0.1,
         collect_always_below: 0.05,
         worn_in: true,
+        collection_due: false,
         seed: 1,
     });
     ExpanderConfig { dram: dram(), frames: 16, hints: HintFill::Sectors, medium }

@@ -382,6 +382,7 @@ impl GpuScenario {
                     collect_below: COLLECT_BELOW,
                     collect_always_below: COLLECT_ALWAYS_BELOW,
                     worn_in: units.worn_in,
+                    collection_due: false,
                     seed: self.seed,
                 })
             }

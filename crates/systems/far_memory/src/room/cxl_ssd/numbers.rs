@@ -64,12 +64,13 @@ pub(super) const fn stream(design: Design, threads: u32) -> CxlRun {
 /// Threads of which the best counts as "few". [A]
 pub(super) const FEW: [u32; 4] = [1, 2, 4, 8];
 
-/// The phases of the time series.
+/// The phases of the time series. Collection is due when they begin: the source's series shows what it does.
 pub(super) const fn series(design: Design) -> CxlRun {
     CxlRun {
         then: Some("cactus-stores"),
         functions: 0,
         deterministic: Deterministic::Loads,
+        due: true,
         ..of("cactus-loads", design)
     }
 }
@@ -157,9 +158,12 @@ fn of_annotations() -> Vec<CxlNumber> {
                 |offset: usize| records.iter().skip(offset).step_by(2).map(|record| record.seconds()).sum::<f64>();
             claim(sum(0) < sum(1))
         }),
-        of_pair("deterministic-cuts-tails", annotated(0, 100)("cactus"), of("cactus", CxlSsd), |first, second| {
-            first.longest_ms(0) / second.longest_ms(0)
-        }),
+        of_pair(
+            "deterministic-cuts-tails",
+            annotated(0, 100)("cactus").with_collection_due(),
+            of("cactus", CxlSsd).with_collection_due(),
+            |first, second| first.longest_ms(0) / second.longest_ms(0),
+        ),
         Number::of("series-spikes", [series(CxlSsd)], |records: &[&CxlRecord]| records[0].longest_ms(0)),
         Number::of("series-loads", [series(CxlAssd)], |records: &[&CxlRecord]| records[0].longest_ms(0)),
         Number::of("series-stores", [series(CxlAssd)], |records: &[&CxlRecord]| records[0].longest_ms(1)),

@@ -45,6 +45,8 @@ pub(crate) struct CxlRun {
     pub(super) all: bool,
     /// Whether the processor is that of the prototype, whose flash collects no garbage.
     pub(super) prototype: bool,
+    /// Whether collection of garbage is due when the run begins.
+    pub(super) due: bool,
 }
 
 /// A program on a design; annotated throughout where it annotates.
@@ -59,6 +61,7 @@ pub(super) const fn of(program: &'static str, design: Design) -> CxlRun {
         threads: None,
         all: false,
         prototype: false,
+        due: false,
     }
 }
 
@@ -81,6 +84,11 @@ impl CxlRun {
     /// The run on the prototype.
     pub(super) const fn on_prototype(self) -> Self {
         Self { prototype: true, ..self }
+    }
+
+    /// The run on a drive whose collection of garbage is due.
+    pub(super) const fn with_collection_due(self) -> Self {
+        Self { due: true, ..self }
     }
 
     /// The run with so many cores.
@@ -158,12 +166,13 @@ impl CxlRun {
         parts.endpoint.caches_loads = self.caches_loads;
         let cores = self.threads.unwrap_or(parts.machine.cores);
         parts.machine.cores = cores;
-        if self.prototype
-            && let MediumConfig::Flash(flash) = &mut parts.endpoint.medium
-        {
-            // [P] sheet §4: garbage collection is excluded.
-            flash.worn_in = false;
-            flash.collect_below = 0.0;
+        if let MediumConfig::Flash(flash) = &mut parts.endpoint.medium {
+            flash.collection_due = self.due;
+            if self.prototype {
+                // [P] sheet §4: garbage collection is excluded.
+                flash.worn_in = false;
+                flash.collect_below = 0.0;
+            }
         }
         let share = |percent: u32| f64::from(percent) / 100.0;
         let annotations = AnnotationRules {
@@ -239,6 +248,9 @@ impl NamedRun for CxlRun {
         }
         if self.prototype {
             name += ", prototype";
+        }
+        if self.due {
+            name += ", collection due";
         }
         name
     }
