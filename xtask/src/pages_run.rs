@@ -18,7 +18,7 @@ use std::time::Instant;
 /// Where the directories of the pages lie, below the target directory.
 const PLACE: &str = "pages";
 /// Seconds after which a page is ended.
-const PATIENCE: &str = "600";
+const PATIENCE: &str = "240";
 
 /// A run of pages: its program, and how.
 #[derive(Clone, Copy, Debug, Default)]
