@@ -507,6 +507,18 @@ mod tests {
     }
 
     #[test]
+    fn the_most_slots_that_a_refusal_names_are_taken() {
+        let geometry = crate::small::geometry();
+        let with = |logical_slots| FtlConfig { logical_slots, ..FtlConfig::default() }.validate(&geometry);
+        let Err(FtlConfigError::TooLittleSpare { logical, spare, total, most, raw }) = with(750) else {
+            panic!("there is no spare room")
+        };
+        assert_eq!((logical, spare, total, raw), (750, 0, 16, 768));
+        assert_eq!(with(most), Ok(()));
+        assert!(with(most + 1).is_err(), "{most} slots are not the most");
+    }
+
+    #[test]
     fn choices_of_the_translation_layer_are_found_by_their_names() {
         assert!(
             VictimPolicy::names().all(|name| VictimPolicy::by_name(name).is_some_and(|found| found.name() == name))
@@ -515,6 +527,7 @@ mod tests {
             VictimPolicy::by_name("capacity-variant"),
             Some(VictimPolicy::CapacityVariant(ScoreWeights::default()))
         );
+        assert!(VictimTies::names().eq(["newest-first", "oldest-first", "least-erased"]));
         assert_eq!(Allocation::by_name("youngest-first"), Some(Allocation::YoungestFirst));
         assert_eq!(Frontiers::by_name("shared"), Some(Frontiers::Shared));
     }

@@ -68,7 +68,7 @@ impl PowerCut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::FtlConfig;
+    use crate::config::{FtlConfig, WearLeveling};
     use crate::ftl::{DieRow, Stream};
     use crate::gc::Want;
     use crate::small::{LOGICAL, small};
@@ -87,8 +87,9 @@ mod tests {
     }
 
     impl World {
-        fn new() -> Self {
-            let config = FtlConfig { stamps: true, reclaim_below: 4, loses_memory: true, ..FtlConfig::default() };
+        fn new(wear_leveling: WearLeveling) -> Self {
+            let memory = FtlConfig { stamps: true, loses_memory: true, ..FtlConfig::default() };
+            let config = FtlConfig { reclaim_below: 4, wear_leveling, ..memory };
             let ftl = small(config);
             Self { ftl, programs: Vec::new(), versions: BTreeMap::new(), emptied: Vec::new(), stamp: 0 }
         }
@@ -137,6 +138,7 @@ mod tests {
                 }
             } else if let Some(emptied) = self.ftl.reclaim_take_emptied() {
                 self.emptied.push(emptied.superblock);
+                self.note(emptied.row);
             } else if !self.programs.is_empty() {
                 // Victims must be on flash.
                 self.flush();
@@ -161,7 +163,12 @@ mod tests {
             while !self.programs.is_empty() {
                 self.program(0);
             }
-            self.versions.clear();
+            // What wear leveling has not filled a die row with yet is not on flash.
+            let ftl = &self.ftl;
+            let is_there = |versions: &[(u64, Slot)]| {
+                versions.last().is_none_or(|&(_, slot)| !slot.is_some() || ftl.is_programmed(slot))
+            };
+            self.versions.retain(|_, versions| !is_there(versions));
         }
 
         /// Versions whose place is on flash, the newest of each logical slot.
@@ -207,9 +214,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(60))]
         #[test]
         fn a_cut_leaves_what_is_on_flash_and_a_layer_that_goes_on(
-            steps in prop::collection::vec((0_u32..40, 0..LOGICAL, 0_usize..8), 300..2500),
+            steps in prop::collection::vec((0_u32..40, 0..LOGICAL, 0_usize..8), 300..2500), leveled: bool,
         ) {
-            let mut world = World::new();
+            let swap = WearLeveling::HotColdSwap { threshold: 1 };
+            let mut world = World::new(if leveled { swap } else { WearLeveling::None });
             for (kind, logical, choice) in steps {
                 match kind {
                     0 => world.cut(),

@@ -232,6 +232,11 @@ mod tests {
     }
 
     #[test]
+    fn a_table_without_entries_is_empty() {
+        assert!(SparseTable::new(0, 0).is_empty() && !SparseTable::new(1, 0).is_empty());
+    }
+
+    #[test]
     fn random_writes_over_terabytes_cost_tens_of_bytes_each() {
         let mut table = SparseTable::new(1 << 30, 1 << 30);
         let at_rest = table.resident_bytes();

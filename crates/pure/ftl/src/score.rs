@@ -70,7 +70,9 @@ mod tests {
         let oldest = FtlConfig { victim: VictimPolicy::FewestValidOldest, ..FtlConfig::default() };
         let mut ftl = equals(oldest, [5, 9, 3]);
         assert_eq!(ftl.fewest_valid_oldest(), Some(1));
+        assert!(!ftl.degraded());
         ftl.set_degraded(true);
+        assert!(ftl.degraded());
         assert_eq!(ftl.fewest_valid_oldest(), Some(2));
         let least = FtlConfig { ties: VictimTies::LeastErased, ..FtlConfig::default() };
         assert_eq!(equals(least, [5, 9, 3]).reclaim_victim(crate::gc::Want::Space), Some(2));
