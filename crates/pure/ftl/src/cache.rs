@@ -496,6 +496,8 @@ mod tests {
                 apply(&mut cache, &mut model, step)?;
                 let offsite = model.entries.iter().filter(|entry| entry.frame.is_some()).count();
                 prop_assert_eq!(cache.offsite_len() as usize, offsite);
+                let borrowed = model.segments.iter().filter(|&&segment| segment).count() as u32 * FRAMES_PER_SEGMENT;
+                prop_assert_eq!((cache.offsite_capacity(), cache.offsite_free()), (borrowed, model.free.len() as u32));
                 for entry in &model.entries {
                     prop_assert_eq!(cache.frame_of(entry.page), entry.frame);
                     if let Some(frame) = entry.frame {

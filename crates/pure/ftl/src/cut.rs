@@ -71,7 +71,7 @@ mod tests {
     use crate::config::{FtlConfig, WearLeveling};
     use crate::ftl::{DieRow, Stream};
     use crate::gc::Want;
-    use crate::small::{LOGICAL, small};
+    use crate::small::{LOGICAL, SLOTS, small};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -207,6 +207,14 @@ mod tests {
             let per_row = self.ftl.layout().slots_per_die_row;
             assert!(self.ftl.frontiers.iter().flatten().all(|frontier| frontier.next % per_row == 0));
             assert!(open.iter().all(|&slot| self.ftl.is_programmed(slot)), "a row is to be read that is not there");
+            let written = |frontier: &Frontier| {
+                let first = frontier.superblock * SLOTS;
+                (first..first + frontier.next).step_by(per_row as usize).map(Slot::new)
+            };
+            assert!(
+                open.into_iter().eq(self.ftl.frontiers.iter().flatten().flat_map(written)),
+                "all rows of open ones"
+            );
         }
     }
 

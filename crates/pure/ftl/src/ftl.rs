@@ -671,6 +671,9 @@ mod tests {
         let rows: Vec<DieRow> = (0..24).filter_map(|slot| ftl.append(Stream::Host, slot, 0).row).collect();
         assert_eq!(rows.iter().map(|row| (row.number, row.die)).collect::<Vec<_>>(), [(0, 0), (1, 1)]);
         assert!(rows.iter().all(|row| row.pages == Pages::of_bits(0, 2)), "{rows:?}");
+        // Three pages of two slots on each of two planes.
+        let command = ftl.program_command(rows[1], Priority::Background, 5);
+        assert_eq!((command.die, command.planes.count(), command.bus_bytes, command.tag), (1, 2, 12 * 4096, 5));
     }
 
     #[test]

@@ -388,6 +388,21 @@ mod tests {
     }
 
     #[test]
+    fn no_more_rows_are_read_than_there_is_room_for() {
+        let mut ftl = small(FtlConfig::default());
+        // Two die rows are left for moved data, and nothing is erased.
+        fill(&mut ftl, Stream::Moved, 0, SLOTS - 8, true);
+        for superblock in 0..15 {
+            let first = SLOTS - 8 + superblock * 28;
+            fill(&mut ftl, Stream::Host, first, 28, true);
+            fill(&mut ftl, Stream::Host, first, 20, true);
+        }
+        assert_eq!((ftl.erased_superblocks(), ftl.moved_room()), (0, 8));
+        let reads: Vec<RowRead> = std::iter::from_fn(|| ftl.reclaim_next_read(Want::Space)).collect();
+        assert_eq!(reads.iter().map(|read| (read.span, read.valid)).collect::<Vec<_>>(), [(4, 4), (4, 4)]);
+    }
+
+    #[test]
     fn single_level_data_is_folded_once_its_superblock_is_full_and_on_flash() {
         let mut ftl = small(FtlConfig { slc_superblocks: 1, ..FtlConfig::default() });
         // Ordinary ones of lower numbers are no candidates.
