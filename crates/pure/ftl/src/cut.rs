@@ -163,7 +163,7 @@ mod tests {
             while !self.programs.is_empty() {
                 self.program(0);
             }
-            // What wear leveling has not filled a die row with yet is not on flash.
+            // A die row that wear leveling has not filled yet is not on flash.
             let ftl = &self.ftl;
             let is_there = |versions: &[(u64, Slot)]| {
                 versions.last().is_none_or(|&(_, slot)| !slot.is_some() || ftl.is_programmed(slot))
