@@ -388,6 +388,15 @@ mod tests {
     }
 
     #[test]
+    fn of_equal_victims_by_cost_and_benefit_the_lowest_number_is_emptied() {
+        let policies = FtlConfig { victim: VictimPolicy::CostBenefit, filled_slots: LOGICAL, ..FtlConfig::default() };
+        let mut ftl = small(policies);
+        // All were filled at once, and these lose as much.
+        [5, 2, 7].into_iter().for_each(|number| (0..10).for_each(|place| _ = ftl.trim(number * SLOTS + place)));
+        assert_eq!(ftl.choose_victim(), Some(2));
+    }
+
+    #[test]
     fn no_more_rows_are_read_than_there_is_room_for() {
         let mut ftl = small(FtlConfig::default());
         // Two die rows are left for moved data, and nothing is erased.

@@ -266,6 +266,16 @@ mod tests {
     }
 
     #[test]
+    fn room_for_retirement_is_kept_once_whether_a_rule_or_an_owner_retires() {
+        for (retire_at, before) in [(None, 1), (Some(5), 2)] {
+            let mut ftl = small(FtlConfig { retire_at, ..FtlConfig::default() });
+            assert_eq!((ftl.kept_erased, ftl.may_retire()), (before, retire_at.is_some()));
+            ftl.retire_again(3);
+            assert_eq!((ftl.kept_erased, ftl.is_retired(3), ftl.may_retire()), (2, true, true));
+        }
+    }
+
+    #[test]
     fn a_reserve_is_kept_although_collection_could_go_on() {
         let mut ftl = small(FtlConfig { reclaim_below: 4, ..FtlConfig::default() });
         let write = |ftl: &mut Ftl, number: u32| ftl.age_write(number % 50, 0, &mut Nothing::default());
