@@ -373,6 +373,7 @@ mod tests {
         // More reads do not ask for it again.
         ftl.count_reads(slot(one), 50);
         ftl.count_reads(slot(one), 50);
+        assert_eq!(ftl.reclaim.refresh, [one]);
         ftl.count_reads(slot(two), 200);
         assert!(ftl.reclaiming());
         assert_eq!((finish(&mut ftl), ftl.reads_of(one)), (Some(one), 0));
@@ -487,6 +488,7 @@ mod tests {
                 prop_assert!(read.span >= 1 && read.span <= ftl.layout.slots_per_die_row);
                 let listed: Vec<u32> = ftl.valid_in_row(read.number).collect();
                 prop_assert!(!listed.is_empty(), "an empty row is not read");
+                prop_assert_eq!((ftl.layout.die_row(read.first), ftl.owner(read.first)), (read.number, Some(listed[0])));
                 let mut moved = Vec::new();
                 ftl.reclaim_row_read(read.number, |ftl, logical, _| {
                     moved.push(logical);
