@@ -277,6 +277,31 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_victim_whose_emptying_began_in_time_is_finished_at_once() {
+        let (geometry, config) = small(VictimPolicy::Greedy, 0);
+        let mut ftl = Ftl::new(&geometry, config).expect("the small drive fits");
+        let mut oracle = vec![0; 1300];
+        let (mut rng, mut medium, mut begun) = (Rng::named(1, "test"), Counting::default(), 0);
+        for stamp in 1..6000 {
+            let logical = rng.below(1300) as u32;
+            ftl.age_write(logical, stamp, &mut medium).expect("nothing wears out");
+            oracle[logical as usize] = stamp;
+            let read = if stamp % 50 < 3 { ftl.reclaim_next_read(Want::Space) } else { None };
+            if let Some(read) = read {
+                begun += 1;
+                ftl.reclaim_row_read(read.number, |ftl, _, appended| {
+                    appended.row.iter().for_each(|row| ftl.row_programmed(row.number));
+                });
+            }
+        }
+        assert!(begun > 100, "{begun} rows were read in time");
+        ftl.check();
+        let stamp = |slot: Slot| if slot.is_some() { ftl.stamp(slot) } else { 0 };
+        let found: Vec<u64> = (0..1300).map(|logical| stamp(ftl.lookup(logical))).collect();
+        assert!(found == oracle, "data was lost (seed 1)");
+    }
+
     /// Writes as [`Ftl::age_write`] does, but empties victims row by row.
     fn write_by_rows(ftl: &mut Ftl, logical: u32, medium: &mut Counting) {
         let shared = ftl.config.frontiers == Frontiers::Shared;

@@ -83,6 +83,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn memory_is_there_only_where_a_bit_was_ever_set() {
+        let mut bits = SparseBits::new(1 << 17);
+        assert_eq!(bits.resident_bytes(), 4 * 8, "a pointer for every 32,768 bits");
+        [0, 1, 32_767, 100_000].into_iter().for_each(|index| bits.set(index));
+        assert_eq!(bits.resident_bytes(), 4 * 8 + 2 * 4096);
+    }
+
     proptest! {
         #[test]
         fn runs_of_bits_are_what_single_bits_are(

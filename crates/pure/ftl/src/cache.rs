@@ -496,6 +496,8 @@ mod tests {
                 apply(&mut cache, &mut model, step)?;
                 let offsite = model.entries.iter().filter(|entry| entry.frame.is_some()).count();
                 prop_assert_eq!(cache.offsite_len() as usize, offsite);
+                let borrowed = model.segments.iter().filter(|&&segment| segment).count() as u32 * FRAMES_PER_SEGMENT;
+                prop_assert_eq!((cache.offsite_capacity(), cache.offsite_free()), (borrowed, model.free.len() as u32));
                 for entry in &model.entries {
                     prop_assert_eq!(cache.frame_of(entry.page), entry.frame);
                     if let Some(frame) = entry.frame {
@@ -522,6 +524,65 @@ mod tests {
         let evicted = Evicted { page: 1, dirty: false, frame: Some(1) };
         assert_eq!(cache.access(2, false).evicted, Some(evicted));
         assert_eq!(cache.frame_of(2), Some(1));
+    }
+
+    #[test]
+    fn accesses_are_counted_by_outcome_and_places_as_they_are_taken() {
+        let mut cache = MappingCache::new(10, 3);
+        cache.add_frames(0..2);
+        let places = |cache: &MappingCache| (cache.offsite_capacity(), cache.offsite_free(), cache.offsite_len());
+        assert_eq!((cache.pages(), cache.local_capacity(), places(&cache)), (10, 3, (2, 2, 0)));
+        // The last three pages are there; the first one goes to a frame.
+        [9, 8, 0, 0].into_iter().for_each(|page| _ = cache.access(page, false));
+        let counted = CacheCounters { local_hits: 2, offsite_hits: 1, misses: 1, write_backs: 0 };
+        assert_eq!((*cache.counters(), places(&cache)), (counted, (2, 1, 1)));
+        cache.reset_counters();
+        assert_eq!((*cache.counters(), places(&cache)), (CacheCounters::default(), (2, 1, 1)));
+        let mut complete = MappingCache::new(4, 4);
+        [0, 3].into_iter().for_each(|page| _ = complete.access(page, true));
+        assert_eq!((complete.is_complete(), complete.counters().local_hits), (true, 2));
+    }
+
+    #[test]
+    fn counts_since_a_moment_are_differences() {
+        let before = CacheCounters { local_hits: 2, offsite_hits: 3, misses: 5, write_backs: 7 };
+        let after = CacheCounters { local_hits: 12, offsite_hits: 33, misses: 55, write_backs: 77 };
+        let since = CacheCounters { local_hits: 10, offsite_hits: 30, misses: 50, write_backs: 70 };
+        assert_eq!((after.since(&before), after.miss_ratio()), (since, 0.55));
+        assert_eq!(CacheCounters::default().miss_ratio(), 0.0);
+    }
+
+    #[test]
+    fn a_page_whose_reading_was_cut_short_leaves_its_place_and_pages_in_frames_stay() {
+        let mut cache = MappingCache::new(10, 3);
+        cache.access(0, false);
+        cache.drop_unread(0);
+        assert_eq!((cache.residence(0), cache.access(1, false).evicted), (Residence::Flash, None));
+        cache.add_frames(0..1);
+        cache.access(2, false);
+        cache.drop_unread(2);
+        assert_eq!((cache.residence(2), cache.offsite_len()), (Residence::Offsite, 1));
+        let mut complete = MappingCache::new(4, 4);
+        complete.drop_unread(1);
+        assert_eq!(complete.residence(1), Residence::Local);
+    }
+
+    #[test]
+    fn warm_frames_hold_the_lowest_pages_that_are_on_flash_only() {
+        let warm = |frames: u32| {
+            let mut cache = MappingCache::new(10, 3);
+            cache.add_frames(0..frames);
+            cache.access(1, false);
+            cache.warm_offsite();
+            let listed: Vec<u32> = (0..10).filter(|&page| cache.residence(page) == Residence::Offsite).collect();
+            (listed, cache.offsite_len(), cache.offsite_free())
+        };
+        assert_eq!(warm(3), (vec![0, 1, 2], 3, 0));
+        assert_eq!(warm(20), (vec![0, 1, 2, 3, 4, 5, 6], 7, 13), "the last three are local");
+        let mut complete = MappingCache::new(4, 4);
+        complete.add_frames(0..2);
+        complete.warm_offsite();
+        assert_eq!((complete.offsite_len(), complete.offsite_free()), (0, 2));
     }
 
     #[test]

@@ -507,6 +507,76 @@ mod tests {
     }
 
     #[test]
+    fn each_thing_that_borrows_room_keeps_a_superblock_back() {
+        let (shared, retire_at) = (Frontiers::Shared, Some(5));
+        let wear_leveling = WearLeveling::HotColdSwap { threshold: 1 };
+        let base = FtlConfig::default();
+        let all = FtlConfig { frontiers: shared, retire_at, wear_leveling, ..base };
+        // Erased ones that are not promised, and those that never hold exported data: two frontiers and the threshold, too.
+        for (config, kept, reserved) in [
+            (base, 1, 4),
+            (FtlConfig { frontiers: shared, ..base }, 2, 4),
+            (FtlConfig { retire_at, ..base }, 2, 4),
+            (FtlConfig { wear_leveling, ..base }, 2, 4),
+            (FtlConfig { loses_memory: true, ..base }, 2, 4),
+            (all, 4, 6),
+            (FtlConfig { loses_memory: true, ..all }, 4, 6),
+            (FtlConfig { loses_memory: true, reclaim_below: 5, ..all }, 5, 7),
+            (FtlConfig { reclaim_below: 9, ..base }, 1, 11),
+            (FtlConfig { host_streams: 3, slc_superblocks: 2, ..base }, 1, 8),
+        ] {
+            assert_eq!((config.kept_erased(), config.reserved()), (kept, reserved), "{config:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_outside_their_ranges_are_refused() {
+        let good = FtlConfig { logical_slots: 100, filled_slots: 100, ..FtlConfig::default() };
+        let check = |config: FtlConfig| config.validate(&crate::small::geometry());
+        let name = |config| match check(config) {
+            Err(FtlConfigError::Range { name, .. }) => name,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(name(FtlConfig { reclaim_below: 1, ..good }), "reclaim_below");
+        assert_eq!(name(FtlConfig { logical_slots: 0, filled_slots: 0, ..good }), "logical_slots");
+        assert_eq!(name(FtlConfig { retire_at: Some(0), ..good }), "retire_at");
+        assert_eq!([0, 9].map(|host_streams| name(FtlConfig { host_streams, ..good })), ["host_streams"; 2]);
+        let uneven = |percent| FtlConfig { wear_leveling: WearLeveling::UnevenFactor { percent }, ..good };
+        assert_eq!((name(uneven(101)), check(uneven(100))), ("percent", Ok(())));
+        let overfilled = Err(FtlConfigError::Overfilled { filled: 101, logical: 100 });
+        assert_eq!(check(FtlConfig { filled_slots: 101, ..good }), overfilled);
+        assert_eq!(check(FtlConfig { host_streams: 8, retire_at: Some(1), ..good }), Ok(()));
+        for (endurance, is_refused) in [(None, true), (Some(0), true), (Some(1), false)] {
+            for config in [
+                FtlConfig { wear_leveling: WearLeveling::Progressive { percent: 10 }, endurance, ..good },
+                FtlConfig { victim: VictimPolicy::CapacityVariant(ScoreWeights::default()), endurance, ..good },
+            ] {
+                assert_eq!(matches!(check(config), Err(FtlConfigError::NoEndurance { .. })), is_refused);
+            }
+        }
+        for config in [
+            FtlConfig { slc_superblocks: 1, ..good },
+            FtlConfig { slc_grows: true, ..good },
+            FtlConfig { coalesce: false, ..good },
+        ] {
+            let shared = check(FtlConfig { frontiers: Frontiers::Shared, ..config });
+            assert!(matches!(shared, Err(FtlConfigError::NotShared { .. })), "{shared:?}");
+        }
+    }
+
+    #[test]
+    fn the_most_slots_that_a_refusal_names_are_taken() {
+        let geometry = crate::small::geometry();
+        let with = |logical_slots| FtlConfig { logical_slots, ..FtlConfig::default() }.validate(&geometry);
+        let Err(FtlConfigError::TooLittleSpare { logical, spare, total, most, raw }) = with(750) else {
+            panic!("there is no spare room")
+        };
+        assert_eq!((logical, spare, total, raw), (750, 0, 16, 768));
+        assert_eq!(with(most), Ok(()));
+        assert!(with(most + 1).is_err(), "{most} slots are not the most");
+    }
+
+    #[test]
     fn choices_of_the_translation_layer_are_found_by_their_names() {
         assert!(
             VictimPolicy::names().all(|name| VictimPolicy::by_name(name).is_some_and(|found| found.name() == name))
@@ -515,6 +585,7 @@ mod tests {
             VictimPolicy::by_name("capacity-variant"),
             Some(VictimPolicy::CapacityVariant(ScoreWeights::default()))
         );
+        assert!(VictimTies::names().eq(["newest-first", "oldest-first", "least-erased"]));
         assert_eq!(Allocation::by_name("youngest-first"), Some(Allocation::YoungestFirst));
         assert_eq!(Frontiers::by_name("shared"), Some(Frontiers::Shared));
     }

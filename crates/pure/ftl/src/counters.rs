@@ -57,3 +57,34 @@ impl FtlCounters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amplification_is_what_flash_takes_for_each_slot_of_the_host() {
+        let counters =
+            FtlCounters { host_slots: 10, moved_slots: 5, leveled_slots: 3, padded_slots: 2, ..FtlCounters::default() };
+        assert_eq!((counters.programmed_slots(), counters.write_amplification()), (20, 2.0));
+        assert_eq!(counters.reclaim_amplification(), 1.5, "neither leveling nor padding is reclaim");
+        let none = FtlCounters::default();
+        assert_eq!((none.write_amplification(), none.reclaim_amplification()), (1.0, 1.0));
+    }
+
+    #[test]
+    fn counts_since_a_moment_are_differences() {
+        let of = |unit: u64| FtlCounters {
+            host_slots: 2 * unit,
+            moved_slots: 3 * unit,
+            leveled_slots: 4 * unit,
+            padded_slots: 5 * unit,
+            trimmed_slots: 6 * unit,
+            erased_superblocks: 7 * unit,
+            leveled_superblocks: 8 * unit,
+            retired_superblocks: 9 * unit,
+            refreshed_superblocks: 10 * unit,
+        };
+        assert_eq!(of(11).since(&of(4)), of(7));
+    }
+}

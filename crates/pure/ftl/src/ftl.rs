@@ -573,3 +573,131 @@ fn begin_drawn(ftl: &mut Ftl) {
     ftl.blocks.lay(&state);
     ftl.map = SparseTable::drawn(ftl.config.logical_slots, state.forward());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Superblock;
+    use crate::small::{LOGICAL, SLOTS, SUPERBLOCKS, geometry, small};
+
+    #[test]
+    fn a_slot_names_its_owner_while_its_data_is_current() {
+        let mut ftl = small(FtlConfig::default());
+        let first = ftl.append(Stream::Host, 7, 0).slot;
+        assert_eq!(ftl.owner(first), Some(7));
+        let second = ftl.append(Stream::Host, 7, 0);
+        assert_eq!((second.before, ftl.owner(first), ftl.owner(second.slot)), (first, None, Some(7)));
+        assert_eq!((ftl.trim(7), ftl.trim(7)), (Some(second.slot), None));
+        assert_eq!(ftl.owner(second.slot), None);
+    }
+
+    #[test]
+    fn each_stream_fills_superblocks_of_its_own() {
+        let mut ftl = small(FtlConfig { host_streams: 3, ..FtlConfig::default() });
+        let mut streams = vec![(Stream::Moved, 0), (Stream::Leveled, 0)];
+        streams.extend((0..3).map(|stream| (Stream::Host, stream)));
+        let mut next = 0;
+        let mut placed = || -> Vec<(u32, u32)> {
+            let append = |&(stream, of_host): &(Stream, u32)| {
+                ftl.set_host_stream(of_host);
+                next += 1;
+                let slot = ftl.append(stream, next, 0).slot;
+                ftl.layout().split(slot)
+            };
+            streams.iter().map(append).collect()
+        };
+        // Superblocks are opened in the order of their numbers.
+        assert_eq!(placed(), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0)]);
+        assert_eq!(placed(), [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1)]);
+        // All of them count for the age of superblocks.
+        ftl.append(Stream::Moved, 100, 0);
+        assert_eq!(ftl.birthday(), 11);
+    }
+
+    #[test]
+    fn data_that_is_merged_into_a_written_unit_counts_as_moved() {
+        let mut ftl = small(FtlConfig { stamps: true, ..FtlConfig::default() });
+        ftl.append(Stream::Host, 3, 77);
+        let merged = ftl.append_merged(3);
+        assert_eq!((ftl.lookup(3), ftl.stamp(merged.slot)), (merged.slot, 77));
+        assert_eq!((ftl.counters().host_slots, ftl.counters().moved_slots), (1, 1));
+    }
+
+    #[test]
+    fn a_misled_entry_reads_what_is_there_and_takes_nothing_from_its_owner() {
+        let mut ftl = small(FtlConfig::default());
+        let [own, other] = [3, 4].map(|logical| ftl.append(Stream::Host, logical, 0).slot);
+        ftl.mislead(3, other);
+        assert_eq!((ftl.lookup(3), ftl.owner(own), ftl.owner(other)), (other, None, Some(4)));
+        ftl.check();
+        // Others give up their data as ever, and the misled one has nothing to give up.
+        ftl.append(Stream::Host, 4, 0);
+        assert_eq!(ftl.owner(other), None);
+        let [three, four] = [3, 4].map(|logical| ftl.append(Stream::Host, logical, 0).slot);
+        assert_eq!((ftl.owner(three), ftl.owner(four)), (Some(3), Some(4)));
+        ftl.check();
+        ftl.mislead(4, Slot::NONE);
+        assert_eq!((ftl.lookup(4), ftl.owner(four)), (Slot::NONE, None));
+        ftl.check();
+    }
+
+    #[test]
+    fn padding_reaches_the_next_page_or_die_row() {
+        let mut ftl = small(FtlConfig::default());
+        assert_eq!((ftl.padding_to(Stream::Host, 4), ftl.pad(Stream::Host, 4)), (0, None));
+        ftl.append(Stream::Host, 1, 0);
+        assert_eq!([2, 4].map(|unit| ftl.padding_to(Stream::Host, unit)), [1, 3]);
+        assert_eq!(ftl.pad(Stream::Host, 2), None);
+        assert_eq!([2, 4].map(|unit| ftl.padding_to(Stream::Host, unit)), [0, 2]);
+        assert_eq!(ftl.pad(Stream::Host, 4).map(|row| row.number), Some(0));
+        assert_eq!((ftl.padding_to(Stream::Host, 4), ftl.counters().padded_slots), (0, 3));
+    }
+
+    #[test]
+    fn slots_of_a_die_row_that_is_not_full_are_buffered() {
+        let mut ftl = small(FtlConfig::default());
+        assert_eq!(ftl.buffered(Stream::Host), 0);
+        let mut after = |_| {
+            ftl.append(Stream::Host, 1, 0);
+            ftl.buffered(Stream::Host)
+        };
+        assert_eq!([0; 11].map(&mut after), [1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn reads_ask_for_the_planes_of_their_pages_and_for_what_is_sent() {
+        let read = |codewords, first, count, wanted| {
+            let flash = FtlConfig { independent_planes: true, sends_codewords: codewords, ..FtlConfig::default() };
+            let command = small(flash).read_command(Slot::new(first), count, wanted, Priority::Foreground, 0);
+            (command.planes.plane(), command.planes.count(), command.bus_bytes)
+        };
+        // Pages of two slots; a die row is one page of each of two planes.
+        assert_eq!((read(false, 0, 1, 1), read(false, 3, 1, 1)), ((Some(0), 1, 8192), (Some(1), 1, 8192)));
+        assert_eq!((read(false, 1, 2, 2), read(true, 1, 2, 2)), ((None, 2, 16_384), (None, 2, 8192)));
+        assert_eq!((read(true, 2, 2, 1), read(true, 0, 4, 3)), ((Some(1), 1, 4096), (None, 2, 12_288)));
+    }
+
+    #[test]
+    fn a_word_line_is_programmed_with_all_its_pages() {
+        let flash = Geometry { pages_per_program: 3, ..geometry() };
+        let config = FtlConfig { logical_slots: LOGICAL, ..FtlConfig::default() };
+        let mut ftl = Ftl::new(&flash, config).expect("the small drive fits");
+        let rows: Vec<DieRow> = (0..24).filter_map(|slot| ftl.append(Stream::Host, slot, 0).row).collect();
+        assert_eq!(rows.iter().map(|row| (row.number, row.die)).collect::<Vec<_>>(), [(0, 0), (1, 1)]);
+        assert!(rows.iter().all(|row| row.pages == Pages::of_bits(0, 2)), "{rows:?}");
+        // Three pages of two slots on each of two planes.
+        let command = ftl.program_command(rows[1], Priority::Background, 5);
+        assert_eq!((command.die, command.planes.count(), command.bus_bytes, command.tag), (1, 2, 12 * 4096, 5));
+    }
+
+    #[test]
+    fn whole_maps_cost_eight_bytes_a_slot_and_a_superblock_some_tens() {
+        let ftl = small(FtlConfig::default()).with_whole_maps();
+        let others = ftl.resident_bytes() - 4 * u64::from(LOGICAL + SUPERBLOCKS * SLOTS);
+        let least = u64::from(SUPERBLOCKS) * size_of::<Superblock>() as u64;
+        assert!((least..least + 16 * u64::from(SUPERBLOCKS)).contains(&others), "{others} bytes, {least} at least");
+        // A drawn drive keeps a bit of each slot, too.
+        let drawn = small(FtlConfig { drawn: true, filled_slots: LOGICAL, ..FtlConfig::default() });
+        assert!(drawn.map.resident_bytes() >= u64::from(SUPERBLOCKS * SLOTS) / 8);
+    }
+}

@@ -283,7 +283,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::config::{FtlConfig, ScoreWeights};
-    use crate::small::{LOGICAL, Nothing, small};
+    use crate::small::{LOGICAL, Nothing, SLOTS, small};
     use proptest::prelude::*;
 
     /// Closed superblocks whose programs have completed and whose emptying frees a die row.
@@ -337,6 +337,110 @@ mod tests {
         assert!(worse.is_empty(), "{:?}: {worse:?} are better victims than {chosen}", ftl.config.victim);
     }
 
+    /// Appends a superblock's worth of a stream's data, with its programs completed or not; returns the superblock.
+    fn fill(ftl: &mut Ftl, stream: Stream, first: u32, count: u32, programmed: bool) -> u32 {
+        let mut slot = Slot::NONE;
+        for logical in first..first + count {
+            let appended = ftl.append(stream, logical, 0);
+            appended.row.filter(|_| programmed).iter().for_each(|row| ftl.row_programmed(row.number));
+            slot = appended.slot;
+        }
+        ftl.layout.split(slot).0
+    }
+
+    /// Carries a collection that has begun to its end; returns the superblock that was erased.
+    fn finish(ftl: &mut Ftl) -> Option<u32> {
+        while let Some(read) = ftl.reclaim_next_read(Want::Nothing) {
+            ftl.reclaim_row_read(read.number, |ftl, _, appended| {
+                appended.row.iter().for_each(|row| ftl.row_programmed(row.number));
+            });
+        }
+        let superblock = ftl.reclaim_take_emptied()?.superblock;
+        ftl.reclaim_erased(superblock);
+        Some(superblock)
+    }
+
+    #[test]
+    fn a_superblock_that_is_read_often_is_moved_once_it_is_on_flash() {
+        let mut ftl = small(FtlConfig { refresh_reads: Some(100), ..FtlConfig::default() });
+        let [one, two] = [0, SLOTS].map(|first| fill(&mut ftl, Stream::Host, first, SLOTS, true));
+        let unprogrammed = fill(&mut ftl, Stream::Host, 2 * SLOTS, SLOTS, false);
+        let open = fill(&mut ftl, Stream::Host, 3 * SLOTS, 5, true);
+        let slot = |superblock: u32| Slot::new(superblock * SLOTS);
+        ftl.count_reads(slot(one), 99);
+        assert!(!ftl.reclaiming());
+        ftl.count_reads(slot(one), 1);
+        // More reads do not ask for it again.
+        ftl.count_reads(slot(one), 50);
+        ftl.count_reads(slot(one), 50);
+        assert_eq!(ftl.reclaim.refresh, [one]);
+        ftl.count_reads(slot(two), 200);
+        assert!(ftl.reclaiming());
+        assert_eq!((finish(&mut ftl), ftl.reads_of(one)), (Some(one), 0));
+        assert!(ftl.reclaiming(), "the erase of one does not spare the other");
+        assert_eq!((finish(&mut ftl), ftl.counters().refreshed_superblocks), (Some(two), 2));
+        assert!(!ftl.reclaiming() && (0..2 * SLOTS).all(|logical| ftl.lookup(logical).is_some()));
+        // These are read as often again before they are looked at again.
+        for superblock in [unprogrammed, open] {
+            ftl.count_reads(slot(superblock), 100);
+            assert_eq!((finish(&mut ftl), ftl.reads_of(superblock)), (None, 0));
+        }
+        ftl.check();
+    }
+
+    #[test]
+    fn of_equal_victims_by_cost_and_benefit_the_lowest_number_is_emptied() {
+        let policies = FtlConfig { victim: VictimPolicy::CostBenefit, filled_slots: LOGICAL, ..FtlConfig::default() };
+        let mut ftl = small(policies);
+        // All were filled at once, and these lose as much.
+        [5, 2, 7].into_iter().for_each(|number| (0..10).for_each(|place| _ = ftl.trim(number * SLOTS + place)));
+        assert_eq!(ftl.choose_victim(), Some(2));
+    }
+
+    #[test]
+    fn no_more_rows_are_read_than_there_is_room_for() {
+        let mut ftl = small(FtlConfig::default());
+        // Two die rows are left for moved data, and nothing is erased.
+        fill(&mut ftl, Stream::Moved, 0, SLOTS - 8, true);
+        for superblock in 0..15 {
+            let first = SLOTS - 8 + superblock * 28;
+            fill(&mut ftl, Stream::Host, first, 28, true);
+            fill(&mut ftl, Stream::Host, first, 20, true);
+        }
+        assert_eq!((ftl.erased_superblocks(), ftl.moved_room()), (0, 8));
+        let reads: Vec<RowRead> = std::iter::from_fn(|| ftl.reclaim_next_read(Want::Space)).collect();
+        assert_eq!(reads.iter().map(|read| (read.span, read.valid)).collect::<Vec<_>>(), [(4, 4), (4, 4)]);
+    }
+
+    #[test]
+    fn single_level_data_is_folded_once_its_superblock_is_full_and_on_flash() {
+        let mut ftl = small(FtlConfig { slc_superblocks: 1, ..FtlConfig::default() });
+        // Ordinary ones of lower numbers are no candidates.
+        let ordinary = fill(&mut ftl, Stream::Moved, 0, SLOTS, true);
+        fill(&mut ftl, Stream::Leveled, SLOTS, 1, true);
+        assert_eq!((ftl.foldable(), ftl.single_level_in_use()), (None, 0));
+        // A third of the rows: one page of each cell.
+        let cached = fill(&mut ftl, Stream::Host, 100, SLOTS / 3 - 1, true);
+        assert_eq!((ftl.foldable(), ftl.single_level_in_use()), (None, 1));
+        assert_eq!([ordinary, cached].map(|number| ftl.is_single_level(number)), [false, true]);
+        let last = ftl.append(Stream::Host, 200, 0).row.expect("it fills a row");
+        assert_eq!(ftl.foldable(), None, "its last row is not on flash");
+        ftl.row_programmed(last.number);
+        assert_eq!(ftl.foldable(), Some(cached));
+    }
+
+    #[test]
+    fn moved_data_shares_rows_with_the_hosts_where_it_shares_their_frontier() {
+        let shares = |frontiers, leveled| {
+            let mut ftl = small(FtlConfig { frontiers, coalesce: true, ..FtlConfig::default() });
+            ftl.reclaim.leveled = leveled;
+            ftl.reclaim_shares_rows()
+        };
+        assert!(shares(Frontiers::Shared, false));
+        let apart = [(Frontiers::Shared, true), (Frontiers::Separate, false), (Frontiers::Separate, true)];
+        assert!(apart.into_iter().all(|(frontiers, leveled)| !shares(frontiers, leveled)));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
@@ -378,11 +482,13 @@ mod tests {
                 held.into_iter().map(stamp).collect()
             };
             let expected = owners(&ftl);
+            let gained = ftl.reclaim_gained();
             let mut found = Vec::new();
             while let Some(read) = ftl.reclaim_next_read(Want::Nothing) {
                 prop_assert!(read.span >= 1 && read.span <= ftl.layout.slots_per_die_row);
                 let listed: Vec<u32> = ftl.valid_in_row(read.number).collect();
                 prop_assert!(!listed.is_empty(), "an empty row is not read");
+                prop_assert_eq!((ftl.layout.die_row(read.first), ftl.owner(read.first)), (read.number, Some(listed[0])));
                 let mut moved = Vec::new();
                 ftl.reclaim_row_read(read.number, |ftl, logical, _| {
                     moved.push(logical);
@@ -390,8 +496,9 @@ mod tests {
                 });
                 prop_assert_eq!(listed, moved);
             }
-            prop_assert_eq!(found, expected);
+            prop_assert_eq!(&found, &expected);
             prop_assert!(owners(&ftl).is_empty(), "something stayed behind");
+            prop_assert_eq!(ftl.reclaim_gained() - gained, u64::from(SLOTS) - found.len() as u64);
             let emptied = ftl.reclaim_take_emptied().expect("nothing is left in it");
             prop_assert_eq!(emptied.superblock, victim);
             ftl.reclaim_erased(victim);

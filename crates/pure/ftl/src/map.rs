@@ -232,6 +232,29 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_that_of_chunks_that_differ_from_their_base() {
+        let mut table = SparseTable::new(10_000, 10_000);
+        assert_eq!(table.resident_bytes(), 10 * 8, "a pointer for every 1,024 entries");
+        [5, 6, 9_999].into_iter().for_each(|index| _ = table.replace(index, Slot::new(1)));
+        assert_eq!(table.resident_bytes(), 10 * 8 + 2 * 4096);
+        table.make_whole();
+        assert_eq!(table.resident_bytes(), 40_000);
+        // A large table counts the scattered entries of each chunk, and makes it dense beyond 256 of them.
+        let mut large = SparseTable::new(SMALL + 1024, 0);
+        let at_rest = (u64::from(SMALL) / 1024 + 1) * 10;
+        assert_eq!(large.resident_bytes(), at_rest);
+        (0..256).for_each(|index| _ = large.replace(index, Slot::new(1)));
+        assert_eq!(large.resident_bytes(), at_rest + 8 * 1024);
+        large.replace(256, Slot::new(1));
+        assert_eq!(large.resident_bytes(), at_rest + 8 * 1024 + 4096);
+    }
+
+    #[test]
+    fn a_table_without_entries_is_empty() {
+        assert!(SparseTable::new(0, 0).is_empty() && !SparseTable::new(1, 0).is_empty());
+    }
+
+    #[test]
     fn random_writes_over_terabytes_cost_tens_of_bytes_each() {
         let mut table = SparseTable::new(1 << 30, 1 << 30);
         let at_rest = table.resident_bytes();

@@ -266,6 +266,31 @@ mod tests {
     }
 
     #[test]
+    fn room_for_retirement_is_kept_once_whether_a_rule_or_an_owner_retires() {
+        for (retire_at, before) in [(None, 1), (Some(5), 2)] {
+            let mut ftl = small(FtlConfig { retire_at, ..FtlConfig::default() });
+            assert_eq!((ftl.kept_erased, ftl.may_retire()), (before, retire_at.is_some()));
+            ftl.retire_again(3);
+            assert_eq!((ftl.kept_erased, ftl.is_retired(3), ftl.may_retire()), (2, true, true));
+        }
+    }
+
+    #[test]
+    fn a_reserve_is_kept_although_collection_could_go_on() {
+        let mut ftl = small(FtlConfig { reclaim_below: 4, ..FtlConfig::default() });
+        let write = |ftl: &mut Ftl, number: u32| ftl.age_write(number % 50, 0, &mut Nothing::default());
+        ftl.set_reserve(4);
+        assert!((0..10 * LOGICAL).any(|number| write(&mut ftl, number).is_err()), "nothing is refused");
+        assert_eq!(ftl.erased_superblocks(), 4);
+        // A smaller one is out of reach: collection keeps more.
+        ftl.set_reserve(2);
+        for number in 0..LOGICAL {
+            write(&mut ftl, number).expect("there is spare room");
+            assert!(ftl.erased_superblocks() >= 4, "{} are erased", ftl.erased_superblocks());
+        }
+    }
+
+    #[test]
     fn reads_are_counted_until_their_superblock_is_erased() {
         let mut ftl = small(FtlConfig { ties: VictimTies::OldestFirst, ..FtlConfig::default() });
         ftl.age_write(3, 0, &mut Nothing::default()).expect("it is new");

@@ -112,6 +112,18 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    #[test]
+    fn entries_cost_eight_bytes_a_place_and_three_quarters_of_the_places_are_taken_at_most() {
+        let mut table = Scattered::default();
+        assert_eq!(table.bytes(), 0);
+        for key in 0..10_000 {
+            table.insert(key, 0);
+            let places = table.bytes() / 8;
+            assert!(places.is_power_of_two() && places >= 1024 && u64::from(key + 1) * 4 <= places * 3, "{places}");
+            assert!(places == 1024 || u64::from(key + 1) * 8 > places * 3 - 8, "{places} places for {key}");
+        }
+    }
+
     proptest! {
         #[test]
         fn it_behaves_like_a_map(steps in prop::collection::vec((0_u32..3000, any::<Option<u32>>()), 0..5000)) {

@@ -70,10 +70,31 @@ mod tests {
         let oldest = FtlConfig { victim: VictimPolicy::FewestValidOldest, ..FtlConfig::default() };
         let mut ftl = equals(oldest, [5, 9, 3]);
         assert_eq!(ftl.fewest_valid_oldest(), Some(1));
+        assert!(!ftl.degraded());
         ftl.set_degraded(true);
+        assert!(ftl.degraded());
         assert_eq!(ftl.fewest_valid_oldest(), Some(2));
         let least = FtlConfig { ties: VictimTies::LeastErased, ..FtlConfig::default() };
         assert_eq!(equals(least, [5, 9, 3]).reclaim_victim(crate::gc::Want::Space), Some(2));
         assert_eq!(equals(least, [3, 9, 3]).reclaim_victim(crate::gc::Want::Space), Some(0));
+    }
+
+    #[test]
+    fn a_degraded_drive_weighs_wear_against_a_victim_by_its_share_of_the_endurance() {
+        let victim = VictimPolicy::CapacityVariant(ScoreWeights::default());
+        let config = FtlConfig { victim, endurance: Some(1000), filled_slots: LOGICAL, ..FtlConfig::default() };
+        let mut ftl = small(config);
+        let slots = ftl.layout.slots_per_superblock;
+        // The first is all invalid, the second nearly so and half as worn: a hundredth of the endurance and half of that.
+        (0..slots).chain(slots..2 * slots - 5).for_each(|logical| _ = ftl.trim(logical));
+        let mut counts = vec![100; ftl.layout.superblocks as usize];
+        counts[..2].copy_from_slice(&[10, 5]);
+        ftl.project_erase_counts(&counts);
+        ftl.set_degraded(true);
+        let weights = ScoreWeights { degraded_invalid: 0.5, degraded_age: 0.5, ..ScoreWeights::default() };
+        assert_eq!(ftl.capacity_variant_victim(&weights), Some(0));
+        // Were age all that counts, the second would be.
+        let by_age = ScoreWeights { degraded_invalid: 0.0, ..weights };
+        assert_eq!(ftl.capacity_variant_victim(&by_age), Some(1));
     }
 }

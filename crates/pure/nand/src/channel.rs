@@ -58,3 +58,41 @@ impl Channel {
         self.active = NIL;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queued::FlashTime;
+    use flashyard_flash::{CommandKind, FlashCommand, Pages, Planes, Priority};
+
+    #[test]
+    fn read_data_passes_a_waiting_program_as_often_as_it_may() {
+        let queued = Queued {
+            command: FlashCommand {
+                kind: CommandKind::Read,
+                die: 0,
+                planes: Planes::together(1),
+                pages: Pages::LSB,
+                priority: Priority::Foreground,
+                erases: 0,
+                reads: 0,
+                bus_bytes: 0,
+                tag: 0,
+            },
+            next: NIL,
+            waits_since: SimTime::ZERO,
+            background_mark: SimSpan::ZERO,
+            time: FlashTime::default(),
+            uncorrected: false,
+            passes_left: 0,
+        };
+        let mut slab = vec![queued; 10];
+        let mut channel = Channel::idle();
+        // While nothing else waits, no read passes anything.
+        (0..7).for_each(|read| channel.outgoing.push(&mut slab, read, |queued| &mut queued.next));
+        let mut order: Vec<u32> = (0..2).filter_map(|_| channel.next(&mut slab, 2)).collect();
+        [8, 9].into_iter().for_each(|program| channel.incoming.push(&mut slab, program, |queued| &mut queued.next));
+        order.extend(std::iter::from_fn(|| channel.next(&mut slab, 2)));
+        assert_eq!(order, [0, 1, 2, 3, 8, 4, 5, 9, 6]);
+    }
+}

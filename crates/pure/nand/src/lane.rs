@@ -63,7 +63,7 @@ pub(crate) struct Die {
     pub(crate) passed: u32,
     /// Lanes at work, each on its own; not counted in dies of one lane.
     pub(crate) sensing: u32,
-    /// Whether the command of the first lane holds all of them; not noted in dies of one lane.
+    /// Whether the command of the first lane holds all of them; of no account in dies of one lane.
     pub(crate) exclusive: bool,
     /// The program whose data is taken in while another one has the array, and whether it is all there.
     pub(crate) staged: u32,

@@ -335,6 +335,30 @@ fn reads_of_all_planes_let_programs_and_housekeeping_have_their_turns() {
 }
 
 #[test]
+fn reads_that_were_served_before_a_program_came_have_not_passed_it() {
+    let mut commands = vec![(0, READ, 0, 3); 12];
+    commands.push((50, PROGRAM, 0, 6));
+    let bench = Bench::run(config(Capabilities::default(), 4), commands);
+    let place = bench.done.iter().position(|(_, done)| done.tag == 12);
+    assert_eq!(place, Some(6), "two had begun, four have passed");
+}
+
+#[test]
+fn reads_of_one_plane_let_programs_have_their_turns_and_housekeeping_comes_last() {
+    let on = Capabilities { independent_planes: true, ..Capabilities::default() };
+    for kind in [PROGRAM, CommandKind::Erase] {
+        let mut commands = vec![(0, READ, 0, 3); 12];
+        commands.insert(1, (0, kind, 0, 6));
+        let bench = Bench::run(config(on, 4), commands);
+        let place = bench.done.iter().position(|(_, done)| done.tag == 1);
+        assert_eq!(place, Some(5), "{kind:?}: one had begun, four have passed");
+    }
+    // The plane of a background read is idle, but a program waits for all of them.
+    let program = 30.0 + 2.0 * PAGE + 200.0;
+    close(&ends(on, &[(0, READ, 6), (1, PROGRAM, 6), (2, READ, 12)]), &[30.0 + PAGE, program, program + 30.0 + PAGE]);
+}
+
+#[test]
 fn a_partial_transfer_sends_a_codeword() {
     let on = Capabilities { partial_transfers: true, ..Capabilities::default() };
     close(&ends(on, &[(0, READ, 6)]), &[30.0 + PAGE / 4.0]);
@@ -348,12 +372,23 @@ fn a_cache_read_senses_while_the_page_before_is_sent() {
 }
 
 #[test]
+fn a_read_of_all_planes_fills_the_registers_of_all_until_it_is_sent() {
+    let on = Capabilities { independent_planes: true, cache_read: Some(us(2)), ..Capabilities::default() };
+    let joint = 32.0 + 4.0 * PAGE;
+    close(&ends(on, &[(0, READ, 15), (0, READ, 6)]), &[joint, joint + 32.0 + PAGE]);
+}
+
+#[test]
 fn a_cache_program_takes_data_in_while_the_one_before_programs() {
     let on = Capabilities { cache_program: true, ..Capabilities::default() };
     // LSB pages take five pulses of 40 us.
     close(&ends(on, &[(0, PROGRAM, 6), (0, PROGRAM, 3)]), &[PAGE + 200.0, PAGE + 400.0]);
-    let off = Capabilities::default();
-    close(&ends(off, &[(0, PROGRAM, 6), (0, PROGRAM, 3)]), &[PAGE + 200.0, 2.0 * PAGE + 400.0]);
+    // A read that waits has the bus first: no data is taken in before it.
+    let read = PAGE + 200.0 + 30.0 + PAGE;
+    close(&ends(on, &[(0, PROGRAM, 6), (50, READ, 3), (60, PROGRAM, 9)]), &[PAGE + 200.0, read, read + PAGE + 200.0]);
+    for off in [Capabilities::default(), Capabilities { cache_read: Some(us(2)), ..Capabilities::default() }] {
+        close(&ends(off, &[(0, PROGRAM, 6), (0, PROGRAM, 3)]), &[PAGE + 200.0, 2.0 * PAGE + 400.0]);
+    }
 }
 
 #[test]
@@ -374,8 +409,17 @@ fn a_program_makes_way_for_a_read_and_ends_as_much_later() {
     close(&ends(on, &[(0, PROGRAM, 6), (50, READ, 3)]), &[program + (read - 50.0) + 15.0, read]);
     let late = program + (read - 50.0) + 15.0;
     close(&ends(on, &[(0, PROGRAM, 6), (50, READ, 3), (130, READ, 9)]), &[late, read, late + 30.0 + PAGE]);
+    // The program behind it makes way once, too.
+    let again = 370.0 + 30.0 + PAGE;
+    let both = [(0, PROGRAM, 6), (50, READ, 3), (60, PROGRAM, 9), (350, READ, 3)];
+    close(&ends(on, &both), &[late, read, late + program + (again - 350.0) + 15.0, again]);
     // It has 30.24 us left at 180: making way would take longer than waiting.
     close(&ends(on, &[(0, PROGRAM, 6), (180, READ, 3)]), &[program, program + 30.0 + PAGE]);
+    // As long as waiting is not worth it either: 35 us are left of the erase.
+    close(&ends(on, &[(0, CommandKind::Erase, 6), (2965, READ, 3)]), &[3000.0, 3030.0 + PAGE]);
+    // Neither a read of housekeeping nor another program asks for it.
+    close(&ends(on, &[(0, PROGRAM, 6), (50, READ, 12)]), &[program, program + 30.0 + PAGE]);
+    close(&ends(on, &[(0, PROGRAM, 6), (50, PROGRAM, 3)]), &[program, 2.0 * program]);
 }
 
 #[test]
@@ -384,4 +428,25 @@ fn commands_take_their_cycles_on_the_bus_and_are_noticed_by_polling() {
     // Sensing ends at 30 us and is noticed at 35.
     close(&ends(on, &[(0, READ, 6)]), &[35.0 + 1.0 + PAGE]);
     close(&ends(on, &[(0, CommandKind::Erase, 6)]), &[1.0 + 3003.0]);
+}
+
+#[test]
+fn a_die_is_held_while_it_has_commands_and_busy_no_longer_than_that() {
+    let page = SimSpan::from_ns(10_240);
+    let planes = Capabilities { independent_planes: true, ..Capabilities::default() };
+    let cache_read = Capabilities { cache_read: Some(us(2)), ..Capabilities::default() };
+    let cache_program = Capabilities { cache_program: true, ..Capabilities::default() };
+    // Each sends or takes in while its array works, and then pauses.
+    for (on, kind, second, both) in [
+        (planes, READ, 35, us(65) + page),
+        (cache_read, READ, 0, us(64) + page),
+        (cache_program, PROGRAM, 0, us(400) + page),
+    ] {
+        let bench =
+            Bench::run(config(on, 4), vec![(0, kind, 1, 6), (second, kind, 1, 3), (2_000, CommandKind::Erase, 1, 6)]);
+        let held = both + SimSpan::from_ms(3);
+        assert_eq!((bench.nand.held(), bench.nand.die_held(1), bench.nand.die_held(0)), (held, held, SimSpan::ZERO));
+        assert!(bench.nand.array_busy() + bench.nand.bus_busy() > held, "{on:?} overlaps");
+        assert_eq!(bench.nand.die_busy(), held, "{on:?}");
+    }
 }

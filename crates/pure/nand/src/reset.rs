@@ -2,7 +2,7 @@
 
 use crate::intrusive::NIL;
 use crate::timed::TimedNand;
-use flashyard_flash::{FlashCommand, Priority};
+use flashyard_flash::FlashCommand;
 use flashyard_units::SimTime;
 
 impl TimedNand {
@@ -33,9 +33,6 @@ impl TimedNand {
             let elapsed = now.since(channel.since).min(whole);
             // The whole transfer was booked when it began.
             channel.busy = channel.busy - (whole - elapsed);
-            if command.priority == Priority::Background {
-                channel.background += elapsed;
-            }
         }
         self.channels[number].forget();
     }

@@ -95,6 +95,26 @@ mod tests {
     }
 
     #[test]
+    fn a_retry_begins_at_the_very_read_at_which_the_power_law_asks_for_it() {
+        let model = model(RetryRule::Halving, 0.0, 50);
+        let mut table = RetryTable::new(model, 1);
+        for (erases, reads_most) in [(100, 20_000), (200, 20_000), (300, 40_000)] {
+            let undisturbed = model.retries(erases, 0);
+            let reads: Vec<u32> = (0..reads_most).collect();
+            let first = reads.partition_point(|&reads| model.retries(erases, reads) == undisturbed) as u32;
+            assert!(first > 1 && first < reads_most, "{first} reads");
+            let found = [first - 1, first].map(|reads| table.retries(erases as u16, reads));
+            assert_eq!(found, [undisturbed, undisturbed + 1], "{first} reads after {erases} erases");
+        }
+    }
+
+    #[test]
+    fn no_number_of_reads_disturbs_where_erases_alone_count() {
+        let mut table = RetryTable::new(model(RetryRule::ByErases, 0.0, 50), 1);
+        assert_eq!((table.retries(49, u32::MAX), table.retries(299, u32::MAX)), (0, 6));
+    }
+
+    #[test]
     fn reads_of_a_superblock_are_shared_by_its_blocks() {
         let model = model(RetryRule::Halving, 0.0, 50);
         let (mut one, mut many) = (RetryTable::new(model, 1), RetryTable::new(model, 64));

@@ -99,10 +99,10 @@ impl TimedNand {
         }
         let index = self.take_in::<true>(now, command);
         if self.lanes[command.die as usize].active == NIL {
-            // Nothing waits at an idle die. What is not a read of a request has its turn without any having passed.
-            let is_read = command.kind == CommandKind::Read && command.priority == Priority::Foreground;
-            let die = &mut self.dies[command.die as usize];
-            die.passed = if is_read { die.passed } else { 0 };
+            debug_assert_eq!(
+                self.dies[command.die as usize].passed, 0,
+                "nothing waits at an idle die, and none has passed it"
+            );
             self.start::<true>(now, index, u32::from(command.die), out);
         } else {
             self.line_up::<true>(index, &command);
@@ -162,7 +162,7 @@ impl TimedNand {
         let mut lane = &self.lanes[number as usize];
         // Time that background commands have held the array of the lane, the one in progress included.
         let mut background_mark = lane.background;
-        if !PLAIN && self.lanes_per_die > 1 && self.dies[command.die as usize].exclusive {
+        if !PLAIN && self.dies[command.die as usize].exclusive {
             lane = &self.lanes[self.first_lane(command.die) as usize];
         }
         if lane.active != NIL && self.slab[lane.active as usize].command.priority == Priority::Background {
@@ -288,7 +288,7 @@ impl TimedNand {
     ) {
         let held = self.work::<PLAIN>(now, number, works, out);
         self.slab[index as usize].time.die += held;
-        if !PLAIN && self.config.capabilities.suspend.is_some() {
+        if !PLAIN {
             let die = self.die_of(number);
             self.dies[die as usize].suspensions = 0;
         }

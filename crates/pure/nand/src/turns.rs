@@ -200,7 +200,7 @@ impl TimedNand {
         let first = self.first_lane(die_number);
         let die = &mut self.dies[die_number as usize];
         let index = std::mem::replace(&mut die.staged, NIL);
-        die.exclusive = self.lanes_per_die > 1;
+        die.exclusive = true;
         let lane = &mut self.lanes[first as usize];
         lane.active = index;
         lane.since = now;

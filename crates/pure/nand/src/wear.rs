@@ -81,8 +81,7 @@ impl ErrorRates {
 
     /// The part of the rate that reads do not change, and the factor of reads^q.
     pub(crate) fn parts(&self, cycles: u32, retention_days: f64) -> (f64, f64) {
-        let undisturbed = ErrorRates { gamma: 0.0, ..*self }.rate(cycles, 0, retention_days);
-        (undisturbed, term(self.gamma, f64::from(cycles), self.p, 1.0, self.q))
+        (self.rate(cycles, 0, retention_days), term(self.gamma, f64::from(cycles), self.p, 1.0, self.q))
     }
 
     /// Raw bit error rate, 0 to 0.5, of a block after `cycles` erases, `reads` of the block since the last one and
@@ -262,6 +261,7 @@ mod tests {
             assert_eq!(EccStrength::BITS_50.retries(rate), halving, "{cycles} erases");
             assert_eq!(retries_by_erases(cycles), by_fifty + u32::from(cycles > 290), "{cycles} erases");
         }
+        assert_eq!([290, 291].map(retries_by_erases), [5, 6]);
     }
 
     #[test]
@@ -312,6 +312,37 @@ mod tests {
         let rates = ErrorRates::TLC_2018_AT_300.with_retention(300);
         assert_eq!(rates.rate(100, 0, 0.0), ErrorRates::TLC_2018_AT_300.rate(100, 0, 0.0));
         assert!(rates.rate(100, 0, 365.0) > rates.rate(100, 0, 30.0));
+        // Whatever the exponent of days.
+        let flat = ErrorRates { n: 0.0, ..rates };
+        assert_eq!(flat.rate(100, 0, 0.0), rates.rate(100, 0, 0.0));
+        assert!(flat.rate(100, 0, 1.0) > flat.rate(100, 0, 0.0));
+    }
+
+    #[test]
+    fn at_the_end_of_any_lifetime_retention_is_the_chips_after_ten_thousand_erases() {
+        let of_chip = 6.3e-5 * libm::pow(10_000.0, 0.14) * libm::pow(30.0, 0.54);
+        for endurance in [300, 3_000, 10_000] {
+            let rates = ErrorRates::tlc_2018(endurance);
+            let retention = rates.with_retention(endurance).rate(endurance, 0, 30.0) - rates.rate(endurance, 0, 30.0);
+            assert!((retention / of_chip - 1.0).abs() < 1e-9, "{endurance} erases: {retention}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_wear_are_numbers_from_zero_and_a_code_corrects_some_bits() {
+        let rates = ErrorRates::TLC_2018_AT_300;
+        let good = WearModel { rates, ecc: EccStrength::BITS_50, rule: RetryRule::Halving, retention_days: 0.0 };
+        assert_eq!(good.validate(), Ok(()));
+        for value in [-1e-9, f64::INFINITY] {
+            let refused = |name| Err(WearModelError::Number { name, value });
+            let worn = WearModel { rates: ErrorRates { alpha: value, ..rates }, ..good };
+            assert_eq!(worn.validate(), refused("alpha"));
+            assert_eq!(WearModel { retention_days: value, ..good }.validate(), refused("retention_days"));
+        }
+        for bits_per_4_kib in [0, 16_385] {
+            let coded = WearModel { ecc: EccStrength { bits_per_4_kib }, ..good };
+            assert_eq!(coded.validate(), Err(WearModelError::Ecc(bits_per_4_kib)));
+        }
     }
 
     #[test]

@@ -92,6 +92,29 @@ fn dies_of_one_channel_sense_together_and_take_turns_on_the_bus() {
 }
 
 #[test]
+fn an_erase_does_not_wait_for_the_bus() {
+    for capabilities in [Capabilities::default(), Capabilities { cache_program: true, ..Capabilities::default() }] {
+        let mut nand = TimedNand::new(NandConfig { capabilities, ..config() }, 1);
+        let mut queue: EventQueue<NandEvent> = EventQueue::default();
+        let mut effects: Vec<NandDone> = Vec::new();
+        let same = |event: NandEvent| event;
+        // Dies 0 and 2 share a channel, on which data of a program passes.
+        for command in
+            [command(CommandKind::Program, 0, 4, Pages::LSB, 0), command(CommandKind::Erase, 2, 4, Pages::LSB, 1)]
+        {
+            nand.submit(SimTime::ZERO, command, &mut Nested::new(&mut queue, same, &mut effects));
+        }
+        let mut ends = SimTime::ZERO;
+        while effects.iter().all(|done| done.tag != 1) {
+            let (now, event) = queue.pop().expect("there is work");
+            ends = now;
+            nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+        }
+        assert_eq!(ends.since(SimTime::ZERO), SimSpan::from_ms(3));
+    }
+}
+
+#[test]
 fn a_multi_plane_command_senses_once_and_transfers_every_page() {
     let (done, nand) = run(&[command(CommandKind::Read, 0, 4, Pages::CSB, 0)]);
     let transfer = SimSpan::from_ps(27_306_667);
@@ -124,7 +147,13 @@ fn energy_is_current_times_voltage_times_time() {
 
 #[test]
 fn a_reset_drops_everything_and_books_busy_time_up_to_that_moment() {
-    let mut nand = TimedNand::new(config(), 1);
+    for capabilities in [Capabilities::default(), Capabilities { cache_program: true, ..Capabilities::default() }] {
+        reset(NandConfig { capabilities, ..config() });
+    }
+}
+
+fn reset(config: NandConfig) {
+    let mut nand = TimedNand::new(config, 1);
     let mut queue: EventQueue<NandEvent> = EventQueue::default();
     let mut effects: Vec<NandDone> = Vec::new();
     let same = |event: NandEvent| event;
@@ -160,7 +189,7 @@ fn a_reset_drops_everything_and_books_busy_time_up_to_that_moment() {
         nand.handle(now, event, &mut Nested::new(&mut fresh, same, &mut effects));
     }
     assert_eq!(effects.len(), 1);
-    let transfer = config().channel.span_of(4 * 16_384);
+    let transfer = config.channel.span_of(4 * 16_384);
     assert_eq!(ends.since(cut), SimSpan::from_us(30) + transfer);
 }
 
@@ -214,6 +243,11 @@ fn reads_are_retried_by_the_erases_of_their_block() {
         let (done, ends, _) = alone(worn, read);
         assert_eq!((done.time.retry, done.die), (SimSpan::from_us(30) * retries, 1));
         assert_eq!(ends, SimSpan::from_us(30) * (retries + 1) + PAGE);
+        // As many retries as a read may have correct it; one less does not.
+        for most in [retries, retries.saturating_sub(1)] {
+            let limited = NandConfig { read_retries_max: Some(most as u32), ..worn };
+            assert_eq!(alone(limited, read).0.uncorrected, most < retries, "{most} of {retries} retries");
+        }
     }
 }
 

@@ -132,7 +132,7 @@ mod tests {
         let mut counted = Bytes::ZERO;
         amounts.into_iter().for_each(|amount| counted += amount);
         assert_eq!((counted, counted - Bytes::new(sum)), (Bytes::new(sum), Bytes::ZERO));
-        assert_eq!(amounts[0] + Bytes::new(5), Bytes::new(3077));
+        assert_eq!((amounts[0] + Bytes::new(5), amounts[0] - Bytes::new(72)), (Bytes::new(3077), Bytes::new(3000)));
     }
 
     #[test]

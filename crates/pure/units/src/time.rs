@@ -236,6 +236,7 @@ mod tests {
     #[test]
     fn spans_are_added_to_instants_and_lie_between_them() {
         let (early, late) = (SimTime::from_ps(30), SimTime::from_ps(100));
+        assert_eq!((early.as_ps(), late.as_ps()), (30, 100));
         assert_eq!((late.since(early), late.saturating_since(early)), (SimSpan::from_ps(70), SimSpan::from_ps(70)));
         assert_eq!((early.saturating_since(late), late.since(late)), (SimSpan::ZERO, SimSpan::ZERO));
         let mut now = early;

@@ -94,6 +94,13 @@ mod tests {
     use flashyard_kernel::Rng;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
+    #[test]
+    fn counting_costs_seven_percent_more_than_the_bits_alone() {
+        let set = Ranked::new(vec![u64::MAX; 10_000]);
+        let more = set.resident_bytes() as f64 / 80_000.0;
+        assert!((1.065..1.075).contains(&more), "{more}");
+    }
+
     proptest! {
         #[test]
         fn ranks_are_those_of_a_sorted_list(seed in any::<u64>(), words in 1_usize..600, sparse in 0_u32..8) {

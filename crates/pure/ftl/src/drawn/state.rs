@@ -169,3 +169,19 @@ fn likely(chance: u32, rng: &mut Rng) -> u64 {
     let digits = (0..16).skip_while(|digit| chance >> digit & 1 == 0);
     digits.fold(0, |word, digit| if chance >> digit & 1 == 1 { word | rng.next_u64() } else { word & rng.next_u64() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_as_likely_as_asked_for() {
+        let mut rng = Rng::named(1, "test");
+        for chance in [0, 256, 12_288, 32_768, 50_000, 65_535, 65_536] {
+            let set: u32 = (0..2000).map(|_| likely(chance, &mut rng).count_ones()).sum();
+            let (share, expected) = (f64::from(set) / 128_000.0, f64::from(chance) / 65_536.0);
+            // Standard deviation 0.0014 at most.
+            assert!((share - expected).abs() < 0.007, "{share} of the bits, {expected} asked for (seed 1)");
+        }
+    }
+}
