@@ -7,6 +7,7 @@ mod manage;
 mod pending;
 mod protect;
 mod request;
+mod reservations;
 mod tables;
 mod window;
 
@@ -194,6 +195,7 @@ impl Engine {
         };
         manage::resume(&mut engine)?;
         erase::resume(&mut engine)?;
+        reservations::resume(&mut engine)?;
         Ok(engine)
     }
 

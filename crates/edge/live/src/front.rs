@@ -26,14 +26,14 @@
 //! each of its requests under way, and let the client in again once [`Answered`] has come for all of them.
 
 use crate::budget::{Budget, Limits};
-use crate::media::{Data, Erase, Erasures, Life, Media, reads_as_zeros};
+use crate::media::{Data, Erase, Erasures, Life, Media, RecordKind, reads_as_zeros};
 use crate::namespaces::{Manage, ManageError, NamespaceInfo, Spaces};
-use crate::reserved::Reserved;
+use crate::reserved::{Reserved, kept_in, record_of};
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_flash::{Layout, SLOT_BYTES};
 use flashyard_nvme::protection::Metadata;
-use flashyard_nvmf::target::{Attachment, BlockFormat, Strangers};
-use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
+use flashyard_nvmf::target::{Attachment, BlockFormat, KeptReservations, Strangers};
+use flashyard_served::{Answer, Capacity, Control, Health, Presence, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
 use std::io;
@@ -209,6 +209,26 @@ impl Context<'_> {
     /// Tells the other front ends what their clients may still do to a volume: this one knows the hosts that have reserved it.
     pub fn reserve(&mut self, volume: VolumeId, strangers: Strangers) {
         self.reserved.set(volume, self.front, strangers);
+    }
+
+    /// Keeps the reservations of a drive, given as a volume of the world, that outlast a loss of its power: whole, or as they were.
+    ///
+    /// Errors: those of the operating system.
+    pub(crate) fn keep_reservations(&self, drive: VolumeId, kept: &KeptReservations) -> io::Result<()> {
+        let Some((_, media, _)) = self.drives.0 else { return Ok(()) };
+        media.keep_record(self.first_drive_of(drive), RecordKind::Reservations, &record_of(kept))
+    }
+
+    /// The reservations of a drive that an earlier process has kept.
+    pub(crate) fn kept_reservations(&self, drive: VolumeId) -> Option<KeptReservations> {
+        let (_, media, _) = self.drives.0?;
+        media.record(self.first_drive_of(drive), RecordKind::Reservations).and_then(kept_in)
+    }
+
+    /// Whether a volume's first drive has power. Panics beyond the volumes of the world.
+    pub(crate) fn has_power(&self, volume: VolumeId) -> bool {
+        let presence = |(world, _, _): (&dyn Served, _, _)| world.presence(self.first_drive_of(volume));
+        self.drives.0.is_none_or(|drives| presence(drives) != Presence::NoPower)
     }
 
     /// Gives a request up: it is answered as soon as nothing can come of it any more.

@@ -9,6 +9,7 @@ use crate::namespaces::ManageError;
 use crate::record::Recorder;
 use crate::reserved::Reserved;
 use flashyard_blk::VolumeInfo;
+use flashyard_nvmf::target::Strangers;
 use flashyard_served::Refused;
 use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
@@ -105,6 +106,11 @@ impl FrontEnds {
         if let Some(recorder) = &mut self.recorder {
             recorder.set_blocks(block_bytes);
         }
+    }
+
+    /// A volume was reserved before a restart: its hosts are known to no front end yet.
+    pub(crate) fn set_reserved(&mut self, volume: VolumeId, strangers: Strangers) {
+        self.reserved.set(volume, usize::MAX, strangers);
     }
 
     /// The data of a volume is being erased, and so far, alone or with others (the namespace that it is about, or all); or it is so

@@ -69,7 +69,8 @@ impl Session {
                 }
             }
             AdminCommand::SetFeatures { feature, values, .. } if reserve::is_feature(feature) => {
-                target.set_reservation_feature(self.queue.controller, feature, sqe.nsid.get(), values[0])
+                let by = (self.queue.controller, sqe.command_id.get());
+                return target.set_reservation_feature(by, feature, sqe.nsid.get(), values[0]);
             }
             AdminCommand::SetFeatures { feature, values, .. } => {
                 self.set_feature(target, now, feature, sqe.nsid.get(), values, data)

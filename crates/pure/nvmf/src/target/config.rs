@@ -143,6 +143,8 @@ pub struct Namespace {
     pub is_private: bool,
     /// Tells it from others that the subsystem has had under its identifier.
     pub serial: u32,
+    /// Registrations with it can outlast a loss of power: the owner of the target keeps them ([`super::next_change`]).
+    pub keeps_reservations: bool,
 }
 
 /// The zones of a namespace, all alike, in blocks.
@@ -536,6 +538,7 @@ impl Namespace {
             attachment: Attachment::ALL,
             is_private: false,
             serial: 0,
+            keeps_reservations: false,
         }
     }
 

@@ -7,6 +7,7 @@ use super::controller::{Class, Controller};
 use super::effects::{Command, SessionId};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
+use super::kept::Keeping;
 use super::reservation::Reservations;
 use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
@@ -97,6 +98,8 @@ pub struct Target {
     pub(super) reserved: Vec<usize>,
     /// Commands of preempted hosts that others wait for.
     pub(super) fences: Fences,
+    /// Changes of reservations that wait for being kept.
+    pub(super) keeping: Keeping,
     /// Blocks that hold something, of namespaces of subsystems that have several.
     pub(super) used: BTreeMap<(usize, u32), u64>,
 }
@@ -130,6 +133,7 @@ impl Target {
             used: BTreeMap::new(),
             reserved: Vec::new(),
             fences: Fences::default(),
+            keeping: Keeping::default(),
         })
     }
 

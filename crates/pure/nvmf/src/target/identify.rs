@@ -222,6 +222,12 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     it.power[0].power_max.set(2500);
 }
 
+/// Capabilities of a namespace for reservations.
+fn reservations_of(namespace: &Namespace) -> u8 {
+    let persistence = if namespace.keeps_reservations { reservation::CAPABILITY_PERSISTENCE } else { 0 };
+    reservation::CAPABILITIES | persistence
+}
+
 /// Structures about one namespace.
 fn identify_namespace(
     identify: &Identify,
@@ -248,7 +254,7 @@ fn identify_namespace(
             let it = IdentifyNamespaceIndependent {
                 features: 0,
                 sharing: u8::from(!namespace.is_private),
-                reservations: reservation::CAPABILITIES,
+                reservations: reservations_of(namespace),
                 format_progress,
                 ana_group: namespace.ana_group.into(),
                 attributes: u8::from(namespace.is_read_only),
@@ -301,7 +307,7 @@ fn namespace_structure(
     fill_formats(&mut it, &blocks_of(namespace));
     it.format = namespace.format() | if namespace.metadata.is_none() { 0 } else { IdentifyNamespace::INLINE };
     it.sharing = u8::from(!namespace.is_private);
-    it.reservations = reservation::CAPABILITIES;
+    it.reservations = reservations_of(namespace);
     // Deallocated blocks read as zeros, with guards of ones, and Write Zeroes may deallocate; of a zone it writes.
     it.deallocation = 1 | u8::from(namespace.zones.is_none()) << 3;
     let copy = limits.copy(namespace.block_log2);

@@ -16,6 +16,7 @@ mod erasure;
 mod features;
 mod fence;
 mod identify;
+mod kept;
 mod logs;
 mod manage;
 mod notices;
@@ -38,6 +39,7 @@ pub use directory::{
 };
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
+pub use kept::{KeptReservations, ReservationChange, lose_power, next_change, restore_reservations, settle_change};
 pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;
