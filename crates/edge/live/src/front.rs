@@ -28,16 +28,17 @@
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Erase, Erasures, Life, Media, RecordKind, reads_as_zeros};
 use crate::namespaces::{Manage, ManageError, NamespaceInfo, Spaces};
-use crate::reserved::{Reserved, kept_in, record_of};
+use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_flash::{Layout, SLOT_BYTES};
 use flashyard_nvme::protection::Metadata;
-use flashyard_nvmf::target::{Attachment, BlockFormat, KeptReservations, Strangers};
+use flashyard_nvmf::target::{Attachment, BlockFormat, Strangers};
 use flashyard_served::{Answer, Capacity, Control, Health, Presence, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A request that has ended.
@@ -120,6 +121,20 @@ pub enum Inbound {
         /// Metadata of the blocks of a write, eight bytes of each, or nothing.
         metadata: Vec<u8>,
     },
+    /// A command wants blocks for itself: [`FrontEnd::claimed`] tells when it has them.
+    Claim {
+        /// Number of the front end.
+        front: usize,
+        /// The claim.
+        claim: Claim,
+    },
+    /// It wants them no more, whether it has them or not.
+    Release {
+        /// Number of the front end.
+        front: usize,
+        /// A number of its requests.
+        tag: u64,
+    },
     /// A request is given up ([`Context::give_up`]).
     GiveUp {
         /// Number of the front end.
@@ -160,6 +175,19 @@ pub enum Inbound {
         /// The wish.
         control: Control,
     },
+}
+
+/// Blocks that one command has for itself: requests that would change them wait, but for its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Numbers that the front end has for its requests; the first one names the claim.
+    pub tags: Range<u64>,
+    /// The volume.
+    pub volume: VolumeId,
+    /// First block.
+    pub first: u64,
+    /// Blocks.
+    pub count: u32,
 }
 
 /// Blocks of a volume on one drive: units of 4 KiB, which the drive maps, and parts of them of 512 bytes, without and with
@@ -211,18 +239,18 @@ impl Context<'_> {
         self.reserved.set(volume, self.front, strangers);
     }
 
-    /// Keeps the reservations of a drive, given as a volume of the world, that outlast a loss of its power: whole, or as they were.
+    /// Keeps a record of a drive, given as a volume of the world: whole, or as it was.
     ///
     /// Errors: those of the operating system.
-    pub(crate) fn keep_reservations(&self, drive: VolumeId, kept: &KeptReservations) -> io::Result<()> {
+    pub(crate) fn keep_record(&self, drive: VolumeId, kind: RecordKind, record: &[u8]) -> io::Result<()> {
         let Some((_, media, _)) = self.drives.0 else { return Ok(()) };
-        media.keep_record(self.first_drive_of(drive), RecordKind::Reservations, &record_of(kept))
+        media.keep_record(self.first_drive_of(drive), kind, record)
     }
 
-    /// The reservations of a drive that an earlier process has kept.
-    pub(crate) fn kept_reservations(&self, drive: VolumeId) -> Option<KeptReservations> {
+    /// A record of a drive that an earlier process has kept.
+    pub(crate) fn record(&self, drive: VolumeId, kind: RecordKind) -> Option<&[u8]> {
         let (_, media, _) = self.drives.0?;
-        media.record(self.first_drive_of(drive), RecordKind::Reservations).and_then(kept_in)
+        media.record(self.first_drive_of(drive), kind)
     }
 
     /// Whether a volume's first drive has power. Panics beyond the volumes of the world.
@@ -456,6 +484,11 @@ pub trait FrontEnd {
 
     /// A request has ended.
     fn answered(&mut self, answered: Answered<'_>);
+
+    /// A claim of blocks ([`Inbound::Claim`]) has begun, given by its first number. It lasts until [`Inbound::Release`].
+    fn claimed(&mut self, tag: u64) {
+        let _ = tag;
+    }
 
     /// Something was done to the enclosure, or refused, as [`Context::control`] asked for under `tag`.
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {

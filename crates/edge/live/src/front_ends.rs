@@ -127,6 +127,11 @@ impl FrontEnds {
         self.fronts[number].erased(tag, done);
     }
 
+    /// Tells front end `number` that a claim of blocks has begun.
+    pub fn claimed(&mut self, number: usize, tag: u64) {
+        self.fronts[number].claimed(tag);
+    }
+
     /// Tells front end `number` what came of a change of namespaces that it wanted.
     pub fn managed(&mut self, number: usize, tag: u64, done: Result<u32, ManageError>) {
         self.fronts[number].managed(tag, done);

@@ -298,7 +298,7 @@ fn a_kill_leaves_reservations_as_they_were_answered_or_as_the_next_command_was_t
         let mut rng = Rng::named(SEED, "reservations");
         (0..COMMANDS).map(|_| drawn(&mut rng)).collect::<Vec<_>>()
     };
-    // What a server that is never killed makes of them, after each.
+    // The reports of a server that is never killed, after each.
     let scenario = scenario_with(&["drive.filled=0"]);
     let (_, expected) = hosted::serve(&scenario, None, Tempo::Off, |address, _| {
         let mut hosts = [join_at(address, 1), join_at(address, 2)];

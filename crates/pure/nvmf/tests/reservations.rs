@@ -331,7 +331,7 @@ fn reservations_that_hosts_want_to_keep_are_there_after_a_loss_of_power() {
     // Power is lost while the server goes on.
     lose_power(&mut world.target, 0);
     assert_eq!(report(&mut world, one), before);
-    // What the feature says is so for what was registered before.
+    // The feature changes that for hosts that are registered already.
     assert_eq!(persistence(&mut world, two, Some(0)), (DONE, 0));
     assert_eq!((persistence(&mut world, one, None), report(&mut world, one).persists), ((DONE, 0), false));
     assert_eq!(KeptReservations::decode(&world.kept), Some(KeptReservations::default()));

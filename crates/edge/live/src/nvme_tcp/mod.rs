@@ -14,6 +14,7 @@
 
 mod erasure;
 mod fences;
+mod fused;
 mod health;
 mod manage;
 mod peer;
@@ -31,7 +32,7 @@ use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::stream::Stream;
 use crate::tls::ServerKeys;
 use flashyard_nvme::Status;
-use flashyard_nvmf::target::{ConfigError, Security, SessionId, Tag, Target, TargetConfig, is_current};
+use flashyard_nvmf::target::{Command, ConfigError, Security, SessionId, Tag, Target, TargetConfig, is_current};
 use flashyard_served::Refused;
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
@@ -196,7 +197,11 @@ impl NvmeTcp {
                 peer.under_way -= cost;
                 context.budget.give(cost);
                 let status = Status::INVALID_NAMESPACE.do_not_retry();
-                peer.session.complete(&mut self.target, command.tag, status, command.payload, &mut peer.effects);
+                let Command { tag, payload, second, .. } = command;
+                peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
+                if let Some(second) = second {
+                    peer.session.complete(&mut self.target, second.tag, status, second.payload, &mut peer.effects);
+                }
                 continue;
             }
             let drive = self.subsystems.volume(command.subsystem);
@@ -255,16 +260,20 @@ impl NvmeTcp {
     }
 
     fn complete(&mut self, done: Done) {
-        let Done { place, tag, status, failed_at, stopped_at, payload, cost } = done;
+        let Done { place, tag, status, failed_at, stopped_at, second, payload, cost } = done;
         if let Some(peer) = self.peers.get_mut(place) {
             peer.under_way -= cost;
             if let Some(block) = failed_at {
-                peer.session.fails_at(tag, block);
+                let failed = second.filter(|_| status.is_success()).map_or(tag, |(second, _)| second);
+                peer.session.fails_at(failed, block);
             }
             if let Some(range) = stopped_at {
                 peer.session.stops_at_range(tag, range);
             }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
+            if let Some((tag, status)) = second {
+                peer.session.complete(&mut self.target, tag, status, Vec::new(), &mut peer.effects);
+            }
             self.dirty.mark(place);
         }
     }
@@ -401,6 +410,10 @@ impl FrontEnd for NvmeTcp {
         if let Some(done) = self.works.answered(&answered) {
             self.complete(done);
         }
+    }
+
+    fn claimed(&mut self, tag: u64) {
+        self.works.claimed(tag);
     }
 
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {

@@ -2,14 +2,16 @@
 
 use super::{erasure, health, manage};
 use crate::front::{BlockState, Context};
+use crate::media::RecordKind;
 use crate::namespaces::{ManageError, NAMESPACES_MAX, NamespaceInfo};
+use crate::reserved::{kept_in, record_of};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
-    Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, lose_power, next_change,
-    restore_reservations, restore_zones, set_management, set_namespaces_by, set_used_blocks,
+    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, lose_power, next_change,
+    restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_used_blocks,
     settle_change, strangers_to,
 };
 use flashyard_served::{Control, Refused};
@@ -70,10 +72,11 @@ impl Subsystems {
     pub(super) fn start(&mut self, target: &mut Target, context: &mut Context<'_>) {
         for subsystem in 0..self.volumes.len() {
             self.take_shape(target, subsystem, None, context);
+            set_abilities(target, subsystem, Abilities { fused: context.has_map() });
             if is_zoned(target, subsystem) {
                 self.find_zones(target, subsystem, context);
             }
-            if let Some(kept) = context.kept_reservations(self.volumes[subsystem]) {
+            if let Some(kept) = context.record(self.volumes[subsystem], RecordKind::Reservations).and_then(kept_in) {
                 restore_reservations(target, subsystem, &kept);
                 self.reserve(target, subsystem, context);
             }
@@ -178,7 +181,7 @@ impl Subsystems {
     pub(super) fn follow_reservations(&self, target: &mut Target, context: &mut Context<'_>) {
         while let Some(change) = next_change(target) {
             let drive = self.volumes[change.subsystem()];
-            let kept = context.keep_reservations(drive, &change.record(target));
+            let kept = context.keep_record(drive, RecordKind::Reservations, &record_of(&change.record(target)));
             if let Err(error) = &kept {
                 tracing::error!(volume = %drive, %error, "the reservations of a drive stay as they are");
             }

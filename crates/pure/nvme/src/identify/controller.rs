@@ -228,6 +228,8 @@ impl IdentifyController {
     pub const VERIFY: u16 = 1 << 7;
     /// Copy is there.
     pub const COPY: u16 = 1 << 8;
+    /// A Compare and a Write can be fused ([`Self::fused`]).
+    pub const COMPARE_AND_WRITE: u16 = 1 << 0;
     /// SGLs are there, of any alignment ([`Self::sgl`]).
     pub const SGL_SUPPORTED: u32 = 1 << 0;
     /// The address of a data block may be an offset into the capsule.

@@ -80,6 +80,15 @@ pub struct Subsystem {
     pub has_remap: bool,
     /// How hosts may create and delete namespaces; `None`: they may not.
     pub management: Option<Management>,
+    /// Abilities of its backend beside reading and writing.
+    pub abilities: Abilities,
+}
+
+/// Commands that a backend may be able to carry out, which are announced then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// A Compare and a Write as one: [`Command::second`](super::Command::second).
+    pub fused: bool,
 }
 
 /// Limits of the namespaces that hosts create.
@@ -458,6 +467,7 @@ impl Subsystem {
             has_write_cache: true,
             has_remap: false,
             management: None,
+            abilities: Abilities::default(),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use super::answer::Answer;
 use super::attachment::{Attach, NewNamespace};
-use super::config::{ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
+use super::config::{Abilities, ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
 use super::effects::{Command, SessionId};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
-use super::kept::Keeping;
+use super::keeping::Keeping;
 use super::reservation::Reservations;
 use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
@@ -471,6 +471,11 @@ pub fn set_used_blocks(target: &mut Target, subsystem: usize, nsid: u32, used_bl
 /// Sets how hosts may create and delete namespaces of `subsystem`.
 pub fn set_management(target: &mut Target, subsystem: usize, management: Option<Management>) {
     target.config.subsystems[subsystem].management = management;
+}
+
+/// Sets what the backend of `subsystem` can do.
+pub fn set_abilities(target: &mut Target, subsystem: usize, abilities: Abilities) {
+    target.config.subsystems[subsystem].abilities = abilities;
 }
 
 /// Whether a command is about a namespace that is still the one for which it came.

@@ -208,6 +208,10 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     if subsystem.takes_remaps() {
         it.announce_remap();
     }
+    if subsystem.abilities.fused {
+        it.fused.set(IdentifyController::COMPARE_AND_WRITE);
+        it.atomic_compare_write.set(ATOMIC_BLOCKS_LESS_ONE);
+    }
     it.atomic_write_normal.set(ATOMIC_BLOCKS_LESS_ONE);
     it.atomic_write_power_fail.set(ATOMIC_BLOCKS_LESS_ONE);
     let groups = subsystem.namespaces.iter().map(|namespace| namespace.ana_group);

@@ -11,61 +11,12 @@
 use super::answer::Answer;
 use super::controller::Controller;
 use super::directory::Target;
-use super::effects::SessionId;
+use super::keeping::{Asked, By};
 use super::reservation::{HostIdentity, Registrant, Reservations, Strangers};
 use super::reserve::{Change, commit, decide};
+use flashyard_nvme::Status;
 use flashyard_nvme::reservation::ReservationKind;
-use flashyard_nvme::{Sqe, Status};
-use std::collections::{BTreeMap, VecDeque};
-
-/// Place and serial number of a controller.
-type ControllerKey = (usize, u64);
-
-/// The command that a change is of, and where its answer goes.
-#[derive(Clone, Copy, Debug)]
-enum By {
-    /// A command of an I/O queue.
-    Queue { session: SessionId, command_id: u16 },
-    /// A feature that a controller sets.
-    Admin { controller: ControllerKey, command_id: u16 },
-}
-
-/// A command that waits.
-#[derive(Debug)]
-enum Asked {
-    Command { session: SessionId, controller: ControllerKey, sqe: Sqe, data: Vec<u8> },
-    Persistence { controller: ControllerKey, command_id: u16, subsystem: usize, nsids: Vec<u32>, persists: bool },
-}
-
-/// Commands that wait, in their order.
-#[derive(Debug, Default)]
-pub(super) struct Keeping(VecDeque<Asked>);
-
-impl Keeping {
-    /// A command about reservations waits.
-    pub(super) fn add_command(&mut self, (session, controller): (SessionId, ControllerKey), sqe: &Sqe, data: &[u8]) {
-        self.0.push_back(Asked::Command { session, controller, sqe: *sqe, data: data.to_vec() });
-    }
-
-    /// A controller sets for namespaces whether their reservations outlast a loss of power.
-    pub(super) fn add_persistence(
-        &mut self,
-        (controller, command_id): (ControllerKey, u16),
-        (subsystem, nsids): (usize, Vec<u32>),
-        persists: bool,
-    ) {
-        self.0.push_back(Asked::Persistence { controller, command_id, subsystem, nsids, persists });
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The connection has gone: nothing of it is carried out any more.
-    pub(super) fn leave(&mut self, session: SessionId) {
-        self.0.retain(|asked| !matches!(asked, Asked::Command { session: by, .. } if *by == session));
-    }
-}
+use std::collections::BTreeMap;
 
 /// A change of reservations that is not in force yet.
 #[derive(Debug)]
@@ -93,7 +44,7 @@ impl ReservationChange {
 
 /// The next change that waits for being kept. Commands that change nothing are answered on the way.
 pub fn next_change(target: &mut Target) -> Option<ReservationChange> {
-    while let Some(asked) = target.keeping.0.pop_front() {
+    while let Some(asked) = target.keeping.next() {
         match asked {
             Asked::Command { session, controller, sqe, data } => {
                 let by = By::Queue { session, command_id: sqe.command_id.get() };
@@ -270,7 +221,7 @@ mod tests {
         HostIdentity { nqn: format!("nqn.2026-01.test:{number}"), id: [number; 16] }
     }
 
-    /// What a sequence of commands of four hosts leaves.
+    /// The state that a sequence of commands of four hosts leaves.
     fn state(commands: &[(u8, u8, u8, u8)]) -> Reservations {
         let mut state = Reservations::default();
         state.persists = true;

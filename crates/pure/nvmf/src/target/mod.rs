@@ -15,7 +15,9 @@ mod erase;
 mod erasure;
 mod features;
 mod fence;
+mod fused;
 mod identify;
+mod keeping;
 mod kept;
 mod logs;
 mod manage;
@@ -31,11 +33,11 @@ mod zones;
 
 pub use attachment::{Attach, Attachment, NewNamespace};
 pub use config::{
-    BlockFormat, ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security, Subsystem,
-    TargetConfig, WriteHints, ZoneShape,
+    Abilities, BlockFormat, ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security,
+    Subsystem, TargetConfig, WriteHints, ZoneShape,
 };
 pub use directory::{
-    Demand, Target, Wish, is_current, set_management, set_namespaces_by, set_used_blocks, settle_with,
+    Demand, Target, Wish, is_current, set_abilities, set_management, set_namespaces_by, set_used_blocks, settle_with,
 };
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use erasure::{Erasure, ErasureKind, Sanitized};

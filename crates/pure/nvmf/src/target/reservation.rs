@@ -250,7 +250,7 @@ impl Reservations {
         consequences
     }
 
-    /// What is kept of it: see [`Reservations::from_parts`].
+    /// The kind of the reservation that is held, and the place of its holder: see [`Reservations::from_parts`].
     pub(super) fn holder(&self) -> Option<(ReservationKind, usize)> {
         let held = self.held.as_ref()?;
         let place = self.registrants.iter().position(|registrant| registrant.host == held.holder);

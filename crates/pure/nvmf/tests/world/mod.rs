@@ -123,15 +123,23 @@ impl World {
                     link.session.receive(&mut self.target, self.now, &to_target, &mut link.effects);
                 }
                 let commands: Vec<_> = link.effects.commands.drain(..).collect();
-                for command in commands {
+                for mut command in commands {
                     if let NvmCommand::Write { fua, .. }
                     | NvmCommand::WriteZeroes { fua, .. }
                     | NvmCommand::Copy { fua, .. } = command.operation
                     {
                         self.forced.push(fua);
                     }
+                    let second = command.second.take();
                     let (tag, status, payload) = serve(&mut self.disk, command);
                     link.session.complete(&mut self.target, tag, status, payload, &mut link.effects);
+                    if let Some(write) = second {
+                        let (tag, status, payload) = match status.is_success() {
+                            true => serve(&mut self.disk, *write),
+                            false => (write.tag, Status::ABORTED_FUSED_FAILED, write.payload),
+                        };
+                        link.session.complete(&mut self.target, tag, status, payload, &mut link.effects);
+                    }
                 }
                 let to_host = self.take(index, false);
                 let link = &mut self.links[index];
