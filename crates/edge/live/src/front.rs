@@ -120,6 +120,8 @@ pub enum Inbound {
         payload: Payload,
         /// Metadata of the blocks of a write, eight bytes of each, or nothing.
         metadata: Vec<u8>,
+        /// The blocks of a write fail to be read until they are written again.
+        is_lost: bool,
     },
     /// A command wants blocks for itself: [`FrontEnd::claimed`] tells when it has them.
     Claim {
@@ -205,19 +207,20 @@ impl Context<'_> {
     /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length; a volume
     /// that is reserved by the host of another front end ([`Context::reserve`]).
     pub fn submit(&mut self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), Refused> {
-        self.submit_with(tag, request, payload, Vec::new())
+        self.submit_with(tag, request, (payload, Vec::new()), false)
     }
 
     /// Like [`Context::submit`], with the metadata of the blocks of a write, eight bytes of each; without any the blocks get what
-    /// the drive makes for them ([`Context::metadata`]).
+    /// the drive makes for them ([`Context::metadata`]). The blocks of a write that `is_lost` fail to be read until they are written
+    /// again; they are whole units of 4 KiB.
     ///
     /// Errors: those of [`Context::submit`].
     pub(crate) fn submit_with(
         &mut self,
         tag: u64,
         request: VolumeRequest,
-        payload: Payload,
-        metadata: Vec<u8>,
+        (payload, metadata): (Payload, Vec<u8>),
+        is_lost: bool,
     ) -> Result<(), Refused> {
         let VolumeRequest { volume, .. } = request;
         let volumes = self.volumes.len() as u16;
@@ -230,7 +233,7 @@ impl Context<'_> {
         if self.reserved.keeps_out(self.front, &request) {
             return Err(Refused::Reserved { volume: request.volume });
         }
-        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload, metadata });
+        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload, metadata, is_lost });
         Ok(())
     }
 

@@ -20,7 +20,7 @@ const SECOND: u8 = 2;
 
 fn config(limits: Limits) -> TargetConfig {
     let mut config = target_config(limits);
-    config.subsystems[0].abilities = Abilities { fused: true };
+    config.subsystems[0].abilities = Abilities { fused: true, ..Abilities::default() };
     config
 }
 

@@ -148,8 +148,8 @@ mod tests {
         let mut claims = Claims::default();
         claims.made.push(Made { turn: 5, front: 0, claim: claim.clone(), has_begun: true });
         let asked = |front, tag, request| {
-            let (payload, metadata) = (Payload::None, Vec::new());
-            Inbound::Submit { front, tag, request, payload, metadata }
+            let (payload, metadata, is_lost) = (Payload::None, Vec::new(), false);
+            Inbound::Submit { front, tag, request, payload, metadata, is_lost }
         };
         let waits = |front, tag, request| claims.keeps_back(6, &asked(front, tag, request));
         for operation in [Operation::Write, Operation::Trim, Operation::Remap] {

@@ -28,8 +28,8 @@ pub(super) struct Gathered {
 /// Takes in a request of a client.
 #[inline]
 pub(super) fn take_in(engine: &mut Engine, now: SimTime, inbound: Inbound) {
-    let Inbound::Submit { front, tag, request, payload, metadata } = inbound else { return };
-    let carried = Carried { payload, metadata };
+    let Inbound::Submit { front, tag, request, payload, metadata, is_lost } = inbound else { return };
+    let carried = Carried { payload, metadata, is_lost };
     if engine.spaces.of(request.volume).is_contiguous() || request.operation == Operation::Flush {
         engine.submit(now, (front, tag), request, carried);
     } else {
@@ -88,7 +88,7 @@ fn submit_in_parts(
         };
         let first = (part.first - request.first) as usize * Tuple::BYTES;
         let metadata = carried.metadata.get(first..first + part.count as usize * Tuple::BYTES).unwrap_or_default();
-        let own = Carried { payload: own, metadata: metadata.to_vec() };
+        let own = Carried { payload: own, metadata: metadata.to_vec(), is_lost: carried.is_lost };
         engine.submit(now, (GATHER, number << PART_BITS | place), part, own);
     }
     if let Payload::Bytes(buffer) = carried.payload {

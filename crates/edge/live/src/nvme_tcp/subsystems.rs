@@ -72,7 +72,9 @@ impl Subsystems {
     pub(super) fn start(&mut self, target: &mut Target, context: &mut Context<'_>) {
         for subsystem in 0..self.volumes.len() {
             self.take_shape(target, subsystem, None, context);
-            set_abilities(target, subsystem, Abilities { fused: context.has_map() });
+            let is_of_one_drive = context.formats(self.volumes[subsystem]).len() > 1;
+            let abilities = Abilities { fused: context.has_map(), uncorrectable: is_of_one_drive };
+            set_abilities(target, subsystem, abilities);
             if is_zoned(target, subsystem) {
                 self.find_zones(target, subsystem, context);
             }

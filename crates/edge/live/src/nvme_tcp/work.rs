@@ -64,6 +64,8 @@ struct Work {
     /// Its wishes about the metadata of its blocks, where they have some, and metadata that waits to be compared or written.
     guarded: Option<Box<Guarded>>,
     metadata: Vec<u8>,
+    /// The blocks that it writes fail to be read until they are written again.
+    is_lost: bool,
     /// Requests made of it, and those of them that are not answered.
     asked: u32,
     parts: u32,
@@ -164,6 +166,7 @@ impl Works {
             payload,
             guarded,
             metadata,
+            is_lost: false,
             asked,
             parts,
             status,
@@ -298,10 +301,12 @@ impl Works {
                     }
                 }
             }
+            NvmCommand::WriteUncorrectable { range } => {
+                self.work(number).into_iter().for_each(|work| work.is_lost = true);
+                self.range(number, Operation::Write, range, Payload::Zeros, context);
+            }
             // The target does not hand these on.
-            NvmCommand::WriteUncorrectable { .. }
-            | NvmCommand::ZoneAppend { .. }
-            | NvmCommand::ZoneManagementReceive { .. } => {
+            NvmCommand::ZoneAppend { .. } | NvmCommand::ZoneManagementReceive { .. } => {
                 self.fail(number, Status::INVALID_OPCODE.do_not_retry());
             }
         }
@@ -342,7 +347,7 @@ impl Works {
         let tag = number as u64 * PARTS + u64::from(work.asked);
         let request = VolumeRequest { volume: work.volume, operation, first, count, source };
         let metadata = if operation == Operation::Write { std::mem::take(&mut work.metadata) } else { Vec::new() };
-        match context.submit_with(tag, request, payload, metadata) {
+        match context.submit_with(tag, request, (payload, metadata), work.is_lost) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;

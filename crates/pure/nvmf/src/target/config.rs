@@ -89,6 +89,8 @@ pub struct Subsystem {
 pub struct Abilities {
     /// A Compare and a Write as one: [`Command::second`](super::Command::second).
     pub fused: bool,
+    /// [`NvmCommand::WriteUncorrectable`](flashyard_nvme::nvm::NvmCommand::WriteUncorrectable).
+    pub uncorrectable: bool,
 }
 
 /// Limits of the namespaces that hosts create.
@@ -503,6 +505,12 @@ impl Subsystem {
         // Protection information names the block that it was written to.
         let is_of_units = |it: &Namespace| it.metadata.is_none() && it.hints.is_none_or(|hints| hints.unit == 1);
         self.has_remap && self.namespaces.len() == 1 && self.namespaces.iter().all(is_of_units)
+    }
+
+    /// Whether blocks may be made uncorrectable now: such that are whole units, as the mark is of a unit.
+    pub(super) fn takes_uncorrectable(&self) -> bool {
+        let is_of_units = |it: &Namespace| it.zones.is_none() && it.hints.is_none_or(|hints| hints.unit == 1);
+        self.abilities.uncorrectable && self.namespaces.iter().all(is_of_units)
     }
 
     /// The greatest identifier that a namespace may have.

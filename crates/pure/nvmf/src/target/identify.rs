@@ -187,8 +187,10 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     it.capacity_unallocated = u128::from(target.figures[place].unallocated_bytes).to_le_bytes();
     it.namespaces_max.set(subsystem.namespaces_max());
     it.namespaces_allowed_max.set(subsystem.namespaces_max());
+    let uncorrectable = if subsystem.takes_uncorrectable() { IdentifyController::WRITE_UNCORRECTABLE } else { 0 };
     it.nvm_optional.set(
-        IdentifyController::COMPARE
+        uncorrectable
+            | IdentifyController::COMPARE
             | IdentifyController::DATASET_MANAGEMENT
             | IdentifyController::WRITE_ZEROES
             | IdentifyController::RESERVATIONS

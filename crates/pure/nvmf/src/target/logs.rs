@@ -81,6 +81,9 @@ const EFFECTS: [Effect; 20] = [
     io(nvm::opcode::REMAP, true),
 ];
 
+/// A command of subsystems whose blocks are whole units of their backend.
+const UNCORRECTABLE: [Effect; 1] = [io(nvm::opcode::WRITE_UNCORRECTABLE, true)];
+
 /// Commands of zoned namespaces beside those.
 const ZONE_EFFECTS: [Effect; 3] = [
     io(nvm::opcode::ZONE_MANAGEMENT_SEND, true),
@@ -244,5 +247,7 @@ fn effects_of(subsystem: Option<&Subsystem>, command_set: u8) -> Option<Vec<Effe
     let zoned = if is_zoned { &ZONE_EFFECTS[..] } else { &[] };
     let erasing = if subsystem.is_some_and(Subsystem::is_erasable) { &ERASING[..] } else { &[] };
     let managing = if subsystem.is_some_and(|subsystem| subsystem.management.is_some()) { &MANAGING[..] } else { &[] };
-    Some([common, zoned, erasing, managing].concat())
+    let takes_uncorrectable = !is_zoned && subsystem.is_some_and(Subsystem::takes_uncorrectable);
+    let uncorrectable = if takes_uncorrectable { &UNCORRECTABLE[..] } else { &[] };
+    Some([common, zoned, erasing, managing, uncorrectable].concat())
 }
