@@ -408,6 +408,15 @@ impl Context<'_> {
         }
     }
 
+    /// Whether a unit of a volume can be read, as far as its bytes tell. Panics beyond the units of the volume.
+    pub(crate) fn is_unit_whole(&self, volume: VolumeId, unit: u64) -> bool {
+        let Some((world, media, spaces)) = self.drives.0 else { return true };
+        match world.place(spaces.world_of(volume), spaces.of(volume).unit(unit)) {
+            Some((drive, slot)) if slot.is_some() => media.drive(drive).is_whole(slot),
+            _ => true,
+        }
+    }
+
     /// The life of a volume's first drive since the world began, for its health log. Panics beyond the volumes of the
     /// world.
     pub fn health(&self, volume: VolumeId) -> Health {

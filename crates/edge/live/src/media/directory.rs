@@ -7,6 +7,7 @@
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
 //! drive-N.namespaces   its namespaces, once it was divided
+//! drive-N.self-tests   its self-tests, once there were any
 //! drive-N.reservations its reservations that outlast a loss of power, once there were any
 //! drive-N.metadata     64 bytes for each physical slot, once blocks had metadata, with holes where they have none
 //! clean                there while no process uses it, if the last one ended in order, with checksums of the records
@@ -37,7 +38,14 @@ const PAYLOAD: &str = "payload";
 const BAND: &str = "band";
 /// Metadata of blocks.
 const METADATA: &str = "metadata";
-const KINDS: [&str; 5] = [PAYLOAD, BAND, METADATA, RecordKind::Namespaces.name(), RecordKind::Reservations.name()];
+const KINDS: [&str; 6] = [
+    PAYLOAD,
+    BAND,
+    METADATA,
+    RecordKind::Namespaces.name(),
+    RecordKind::Reservations.name(),
+    RecordKind::SelfTests.name(),
+];
 const UNFINISHED: &str = "unfinished";
 const CLEAN: &str = "clean";
 /// The file that says what drives the directory is for.
@@ -140,17 +148,20 @@ pub(crate) enum RecordKind {
     Namespaces,
     /// Its reservations that outlast a loss of power.
     Reservations,
+    /// Its self-tests.
+    SelfTests,
 }
 
 impl RecordKind {
     /// All of them, in the order of their numbers.
-    pub(super) const ALL: [Self; 2] = [Self::Namespaces, Self::Reservations];
+    pub(super) const ALL: [Self; 3] = [Self::Namespaces, Self::Reservations, Self::SelfTests];
 
     /// The end of the name of its file.
     const fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
             Self::Reservations => "reservations",
+            Self::SelfTests => "self-tests",
         }
     }
 }
@@ -310,8 +321,8 @@ impl DataDirectory {
             }
         };
         let all = |number| {
-            let [namespaces, reservations] = RecordKind::ALL.map(|kind| read(number, kind));
-            Ok([namespaces?, reservations?])
+            let [namespaces, reservations, self_tests] = RecordKind::ALL.map(|kind| read(number, kind));
+            Ok([namespaces?, reservations?, self_tests?])
         };
         (0..drives as u16).map(all).collect()
     }

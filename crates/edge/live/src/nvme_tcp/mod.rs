@@ -20,6 +20,7 @@ mod manage;
 mod peer;
 mod ports;
 mod protect;
+mod self_test;
 mod subsystems;
 mod work;
 
@@ -459,7 +460,9 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn wake_at(&self) -> Option<Duration> {
-        self.target.deadline().map(|deadline| Duration::from_nanos(deadline.since(SimTime::ZERO).as_ps() / 1000))
+        let deadline = self.target.deadline();
+        let deadline = deadline.map(|deadline| Duration::from_nanos(deadline.since(SimTime::ZERO).as_ps() / 1000));
+        deadline.into_iter().chain(self.subsystems.wake_at()).min()
     }
 
     fn connections(&self) -> u32 {

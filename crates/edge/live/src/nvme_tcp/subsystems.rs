@@ -1,8 +1,9 @@
 //! Drives as subsystems of the target: what hosts are told of them, what hosts ask of them, and what of it is kept.
 
+use super::self_test::SelfTests;
 use super::{erasure, health, manage};
 use crate::front::{BlockState, Context};
-use crate::media::RecordKind;
+use crate::media::{Life, RecordKind};
 use crate::namespaces::{ManageError, NAMESPACES_MAX, NamespaceInfo};
 use crate::reserved::{kept_in, record_of};
 use flashyard_flash::SLOT_BYTES;
@@ -36,6 +37,8 @@ pub(super) struct Subsystems {
     /// Demands of hosts that the enclosure has not carried out yet, by tag.
     demands: BTreeMap<u64, Demand>,
     demands_made: u64,
+    /// Self-tests of each that is a drive.
+    self_tests: Vec<Option<SelfTests>>,
     /// When the health of the drives is reported next.
     tell_health: Duration,
     /// When a page of capacity that was read may be computed again.
@@ -53,6 +56,7 @@ impl Subsystems {
             endurance_erases,
             demands: BTreeMap::new(),
             demands_made: 0,
+            self_tests: Vec::new(),
             tell_health: Duration::ZERO,
             refresh_at: Duration::ZERO,
         }
@@ -73,8 +77,14 @@ impl Subsystems {
         for subsystem in 0..self.volumes.len() {
             self.take_shape(target, subsystem, None, context);
             let is_of_one_drive = context.formats(self.volumes[subsystem]).len() > 1;
-            let abilities = Abilities { fused: context.has_map(), uncorrectable: is_of_one_drive };
-            set_abilities(target, subsystem, abilities);
+            set_abilities(
+                target,
+                subsystem,
+                Abilities { fused: context.has_map(), uncorrectable: is_of_one_drive, self_test: is_of_one_drive },
+            );
+            let tests = is_of_one_drive.then(|| SelfTests::start(self.volumes[subsystem], context));
+            tests.iter().for_each(|tests| tests.tell(target, subsystem));
+            self.self_tests.push(tests);
             if is_zoned(target, subsystem) {
                 self.find_zones(target, subsystem, context);
             }
@@ -93,6 +103,25 @@ impl Subsystems {
             self.tell_health(target, context);
         }
         self.refresh(target, context);
+        for subsystem in 0..self.volumes.len() {
+            if self.self_tests[subsystem].as_ref().is_some_and(|tests| tests.is_due(context.elapsed())) {
+                self.test(target, subsystem, context);
+            }
+        }
+    }
+
+    /// Whether [`Subsystems::turn`] is to be called soon again, and when at the latest.
+    pub(super) fn wake_at(&self) -> Option<Duration> {
+        self.self_tests.iter().flatten().filter_map(SelfTests::wake_at).min()
+    }
+
+    /// Goes on with the self-test of a drive.
+    fn test(&mut self, target: &mut Target, subsystem: usize, context: &Context<'_>) {
+        let drive = self.volumes[subsystem];
+        let warnings = health::figures(&context.health(drive), &Life::default(), 0, self.endurance_erases).smart;
+        let Some(tests) = &mut self.self_tests[subsystem] else { return };
+        tests.go_on(target, warnings.critical_warning, drive, context);
+        tests.tell(target, subsystem);
     }
 
     fn tell_health(&self, target: &mut Target, context: &Context<'_>) {
@@ -215,6 +244,14 @@ impl Subsystems {
                 self.demands.insert(self.demands_made, demand);
                 continue;
             }
+            if let Wish::SelfTest { nsid, code } = demand.wish {
+                if let Some(tests) = &mut self.self_tests[demand.subsystem] {
+                    tests.ask((nsid, code), &demand, volume, context);
+                    tests.tell(target, demand.subsystem);
+                }
+                target.settle(&demand, Status::SUCCESS);
+                continue;
+            }
             if let Some(wish) = manage::wanted(&demand.wish) {
                 context.manage(self.demands_made, volume, wish);
                 self.demands.insert(self.demands_made, demand);
@@ -262,6 +299,8 @@ impl Subsystems {
         if let Some(subsystem) = self.of(context.drive_volume(volume)) {
             let by = self.demands.values().find(|demand| manage::explains(demand, subsystem, context.nsid_of(volume)));
             self.take_shape(target, subsystem, by, context);
+            // A format that begins may be over by the next look.
+            self.test(target, subsystem, context);
             self.reserve(target, subsystem, context);
             self.tell_health_of(target, subsystem, context);
         }
@@ -273,6 +312,10 @@ impl Subsystems {
         self.to_restore.retain(|&other| other != subsystem);
         if !context.has_power(self.volumes[subsystem]) {
             lose_power(target, subsystem);
+            if let Some(tests) = &mut self.self_tests[subsystem] {
+                tests.lose_power(self.volumes[subsystem], context);
+                tests.tell(target, subsystem);
+            }
         }
     }
 

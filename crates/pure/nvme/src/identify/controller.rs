@@ -204,6 +204,10 @@ const _: () = assert!(size_of::<IdentifyController>() == crate::IDENTIFY_BYTES);
 impl IdentifyController {
     /// Optional admin command: Format NVM.
     pub const FORMAT: u16 = 1 << 1;
+    /// Optional admin command: Device Self-test.
+    pub const SELF_TEST: u16 = 1 << 4;
+    /// Self-test options: one test at a time of the subsystem.
+    pub const SELF_TEST_SINGLE: u8 = 1;
     /// Optional admin commands: Namespace Management and Namespace Attachment.
     pub const NAMESPACE_MANAGEMENT: u16 = 1 << 3;
     /// Sanitize: block erase is there.

@@ -5,6 +5,7 @@ use super::directory::Target;
 use super::erase;
 use super::manage;
 use super::reserve;
+use super::self_test;
 use super::session::Session;
 use flashyard_nvme::admin::{AdminCommand, Select};
 use flashyard_nvme::feature::id;
@@ -58,6 +59,9 @@ impl Session {
             }
             AdminCommand::AttachNamespace { nsid, select } => {
                 return manage::attach(self, target, sqe.command_id.get(), (nsid, select), data);
+            }
+            AdminCommand::SelfTest { nsid, code } => {
+                return self_test::take(self, target, sqe.command_id.get(), (nsid, code));
             }
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),

@@ -91,6 +91,8 @@ pub struct Abilities {
     pub fused: bool,
     /// [`NvmCommand::WriteUncorrectable`](flashyard_nvme::nvm::NvmCommand::WriteUncorrectable).
     pub uncorrectable: bool,
+    /// Self-tests: [`Wish::SelfTest`](super::Wish::SelfTest).
+    pub self_test: bool,
 }
 
 /// Limits of the namespaces that hosts create.

@@ -13,7 +13,7 @@ use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
-use flashyard_nvme::log::AnaState;
+use flashyard_nvme::log::{AnaState, SelfTestLog};
 use flashyard_nvme::protection::Metadata;
 use flashyard_units::SimTime;
 use std::cmp::Reverse;
@@ -65,6 +65,13 @@ pub enum Wish {
     },
     /// To keep it that controllers have a namespace, or have it no more; [`attach_controllers`](super::attach_controllers) follows where that is done.
     Attach(Attach),
+    /// To test itself, or to end the test that is under way. It is settled once that has begun, or ended.
+    SelfTest {
+        /// Namespace that is tested, [`flashyard_nvme::NSID_ALL`], or zero for none.
+        nsid: u32,
+        /// [`SelfTestLog::SHORT`], [`SelfTestLog::EXTENDED`] or [`SelfTestLog::ABORT`].
+        code: u8,
+    },
 }
 
 /// The state that all connections of a target share.
@@ -100,6 +107,8 @@ pub struct Target {
     pub(super) fences: Fences,
     /// Changes of reservations that wait for being kept.
     pub(super) keeping: Keeping,
+    /// By subsystem: its self-tests.
+    pub(super) self_tests: Vec<SelfTestLog>,
     /// Blocks that hold something, of namespaces of subsystems that have several.
     pub(super) used: BTreeMap<(usize, u32), u64>,
 }
@@ -118,6 +127,7 @@ impl Target {
             figures: config.subsystems.iter().map(Figures::of).collect(),
             errors: vec![0; config.subsystems.len()],
             away: vec![false; config.subsystems.len()],
+            self_tests: vec![SelfTestLog::NEVER; config.subsystems.len()],
             config,
             controllers: Vec::new(),
             ana: BTreeMap::new(),

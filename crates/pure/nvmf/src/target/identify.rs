@@ -203,6 +203,11 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
         let sanitize = IdentifyController::SANITIZE_BLOCK_ERASE | IdentifyController::SANITIZE_DEALLOCATES;
         it.sanitize.set(sanitize | IdentifyController::SANITIZE_LEAVES_MEDIUM);
     }
+    if subsystem.abilities.self_test {
+        it.admin_optional.set(it.admin_optional.get() | IdentifyController::SELF_TEST);
+        it.self_test_options = IdentifyController::SELF_TEST_SINGLE;
+        it.self_test_time_min.set(SELF_TEST_MIN);
+    }
     // Descriptors of format 0h.
     it.copy_formats.set(1);
     // Flush of all namespaces at once is not there.
@@ -233,6 +238,9 @@ fn reservations_of(namespace: &Namespace) -> u8 {
     let persistence = if namespace.keeps_reservations { reservation::CAPABILITY_PERSISTENCE } else { 0 };
     reservation::CAPABILITIES | persistence
 }
+
+/// Minutes that an extended self-test takes, as it is announced. \[A\] Drives are looked through within seconds; no field has less.
+const SELF_TEST_MIN: u16 = 1;
 
 /// Structures about one namespace.
 fn identify_namespace(

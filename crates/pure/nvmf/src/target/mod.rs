@@ -25,6 +25,7 @@ mod notices;
 mod plan;
 mod reservation;
 mod reserve;
+mod self_test;
 mod session;
 mod slots;
 mod transfer;
@@ -45,6 +46,7 @@ pub use kept::{KeptReservations, ReservationChange, lose_power, next_change, res
 pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;
+pub use self_test::{is_asking, set_self_test};
 pub use session::{Session, secure};
 pub use slots::Tag;
 pub use zoned::{give_up_zone, restore_zones};
