@@ -73,7 +73,7 @@ test-python: ## the Python package: its wheel in a virtual environment, tests an
 	cd python/tests && ../.venv/bin/python -m pytest -q .
 
 test-linux: ## a Linux host connects to all drives that are served, writes and reads one (a minute or two; root, Debian packages)
-	tests/live/run.sh connect-all vhost-user vhost-volume zones
+	tests/live/run.sh connect-all vhost-user vhost-volume zones protection
 
 test-live: ## real clients against an enclosure that serves: Linux over NVMe/TCP, file systems, pulled drives, a volume that shrinks (a quarter of an hour; root, Debian packages)
 	tests/live/run.sh

@@ -11,7 +11,7 @@
 # Needs root, for the network, and what `packages.sh` installs. What is missing is named, and is a failure.
 set -uo pipefail
 
-every="connect-all vhost-user vhost-volume identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash zones namespaces"
+every="connect-all vhost-user vhost-volume identify ranges filesystems load reconnect auth multipath hosts anywhere controls pull cuts databases crash zones protection namespaces"
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 target=${CARGO_TARGET_DIR:-$root/target}
@@ -32,10 +32,10 @@ missing() { # CASE...
         program "$pair"
     done
     for name; do
-        case $name in connect-all | vhost-user | vhost-volume | anywhere | ranges | auth | namespaces) ;; *) program fio=fio ;; esac
+        case $name in connect-all | vhost-user | vhost-volume | anywhere | ranges | auth | namespaces | protection) ;; *) program fio=fio ;; esac
         case $name in
         identify) program tcpdump=tcpdump && program tshark=tshark ;;
-        vhost-user | vhost-volume | namespaces) program mkfs.ext4=e2fsprogs ;;
+        vhost-user | vhost-volume | namespaces | protection) program mkfs.ext4=e2fsprogs ;;
         filesystems) program mkfs.ext4=e2fsprogs && program mkfs.xfs=xfsprogs && program mkfs.f2fs=f2fs-tools ;;
         databases)
             program mkfs.ext4=e2fsprogs && program sqlite3=sqlite3 && program db_bench=rocksdb-tools
@@ -135,6 +135,8 @@ case_namespaces() {
     start --pace off && boot namespaces
 }
 
+# Drives whose blocks carry protection information, which the controller makes and takes off.
+case_protection() { start --pace off --set serve.protection=type-1 && boot protection; }
 # Drives with zones of 16 MiB, 12 of which can be written.
 case_zones() {
     start --pace off --set 'serve.zones.size=16 MiB' --set 'serve.zones.capacity=12 MiB' --set serve.zones.open_max=4 \

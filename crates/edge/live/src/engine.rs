@@ -1,12 +1,15 @@
 //! The loop: one thread that runs the enclosure, its media and its front ends.
 
 mod change;
+mod claimed;
+mod claims;
 mod erase;
 mod gather;
 mod manage;
 mod pending;
 mod protect;
 mod request;
+mod reservations;
 mod tables;
 mod window;
 
@@ -19,13 +22,14 @@ use crate::hook::{EngineAccess, Hook, carry_out};
 use crate::media::{BlockFormat, Media};
 use crate::namespaces::{ManageError, Spaces};
 use crate::report::Report;
-use flashyard_blk::{Operation, VolumeInfo};
+use claimed::Claims;
+use flashyard_blk::VolumeInfo;
 use flashyard_flash::SLOT_BYTES;
 use flashyard_kernel::Slab;
 use flashyard_served::{Effect, Presence, Session};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{DriveId, SimTime, VolumeId};
-use request::{Carried, Change, Erasing, Gather, Pending, Places, Waiting};
+use request::{Change, Erasing, Gather, Pending, Places, Waiting};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -114,6 +118,8 @@ pub struct Engine {
     erasing: Vec<Erasing>,
     jobs: u64,
     waiting: Vec<Waiting>,
+    /// Blocks that commands have for themselves.
+    claims: Claims,
     /// Requests to volumes that do not lie in one piece.
     gathers: Slab<Gather>,
     /// Volumes of the world that clients see, and where the volumes of clients lie.
@@ -177,6 +183,7 @@ impl Engine {
             erasing: Vec::new(),
             jobs: 0,
             waiting: Vec::new(),
+            claims: Claims::default(),
             gathers: Slab::default(),
             exports: exports.to_vec(),
             spaces: Spaces::new(volumes),
@@ -194,6 +201,7 @@ impl Engine {
         };
         manage::resume(&mut engine)?;
         erase::resume(&mut engine)?;
+        reservations::resume(&mut engine)?;
         Ok(engine)
     }
 
@@ -282,6 +290,9 @@ impl Engine {
         let now = self.moment();
         self.moment = now;
         self.take_in(now);
+        if !self.claims.is_empty() {
+            more |= claims::go_on(self);
+        }
         if !self.erasing.is_empty() {
             more |= erase::go_on(self, now)?;
         }
@@ -371,15 +382,9 @@ impl Engine {
         let mut inbox = self.fronts.take_inbox();
         let mut given_up = Vec::new();
         for inbound in inbox.drain(..) {
+            let Some(inbound) = self.claims.admit(inbound) else { continue };
             match inbound {
-                Inbound::Submit { front, tag, request, payload, metadata }
-                    if self.spaces.of(request.volume).is_contiguous() || request.operation == Operation::Flush =>
-                {
-                    self.submit(now, (front, tag), request, Carried { payload, metadata });
-                }
-                Inbound::Submit { front, tag, request, payload, metadata } => {
-                    gather::submit_in_parts(self, now, (front, tag), request, Carried { payload, metadata });
-                }
+                Inbound::Submit { .. } => gather::take_in(self, now, inbound),
                 Inbound::Control { front, tag, control } => {
                     let done = carry_out(&mut self.session, &mut self.media, now, control);
                     self.fronts.controlled(front, tag, done);
@@ -388,11 +393,18 @@ impl Engine {
                     erase::begin(self, (front, tag), (volume, nsid), erase);
                 }
                 Inbound::Manage { front, tag, volume, wish } => manage::begin(self, (front, tag), volume, wish),
+                Inbound::Claim { front, claim } => self.claims.make(front, claim),
+                Inbound::Release { front, tag } => {
+                    for freed in self.claims.release(front, tag) {
+                        gather::take_in(self, now, freed);
+                    }
+                }
                 Inbound::GiveUp { front, tag } => given_up.push((front, tag)),
             }
         }
         self.fronts.give_inbox(inbox);
         if !given_up.is_empty() {
+            claims::give_up(self, &given_up);
             self.give_up(now, given_up);
         }
     }

@@ -26,18 +26,19 @@
 //! each of its requests under way, and let the client in again once [`Answered`] has come for all of them.
 
 use crate::budget::{Budget, Limits};
-use crate::media::{Data, Erase, Erasures, Life, Media, reads_as_zeros};
+use crate::media::{Data, Erase, Erasures, Life, Media, RecordKind, reads_as_zeros};
 use crate::namespaces::{Manage, ManageError, NamespaceInfo, Spaces};
 use crate::reserved::Reserved;
 use flashyard_blk::{Payload, VolumeInfo, VolumeRequest, check};
 use flashyard_flash::{Layout, SLOT_BYTES};
 use flashyard_nvme::protection::Metadata;
 use flashyard_nvmf::target::{Attachment, BlockFormat, Strangers};
-use flashyard_served::{Answer, Capacity, Control, Health, Refused, Served};
+use flashyard_served::{Answer, Capacity, Control, Health, Presence, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::time::Duration;
 
 /// A request that has ended.
@@ -119,6 +120,22 @@ pub enum Inbound {
         payload: Payload,
         /// Metadata of the blocks of a write, eight bytes of each, or nothing.
         metadata: Vec<u8>,
+        /// The blocks of a write fail to be read until they are written again.
+        is_lost: bool,
+    },
+    /// A command wants blocks for itself: [`FrontEnd::claimed`] tells when it has them.
+    Claim {
+        /// Number of the front end.
+        front: usize,
+        /// The claim.
+        claim: Claim,
+    },
+    /// It wants them no more, whether it has them or not.
+    Release {
+        /// Number of the front end.
+        front: usize,
+        /// A number of its requests.
+        tag: u64,
     },
     /// A request is given up ([`Context::give_up`]).
     GiveUp {
@@ -162,6 +179,19 @@ pub enum Inbound {
     },
 }
 
+/// Blocks that one command has for itself: requests that would change them wait, but for its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Numbers that the front end has for its requests; the first one names the claim.
+    pub tags: Range<u64>,
+    /// The volume.
+    pub volume: VolumeId,
+    /// First block.
+    pub first: u64,
+    /// Blocks.
+    pub count: u32,
+}
+
 /// Blocks of a volume on one drive: units of 4 KiB, which the drive maps, and parts of them of 512 bytes, without and with
 /// metadata.
 const FORMATS: [BlockFormat; 4] =
@@ -177,19 +207,20 @@ impl Context<'_> {
     /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length; a volume
     /// that is reserved by the host of another front end ([`Context::reserve`]).
     pub fn submit(&mut self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), Refused> {
-        self.submit_with(tag, request, payload, Vec::new())
+        self.submit_with(tag, request, (payload, Vec::new()), false)
     }
 
     /// Like [`Context::submit`], with the metadata of the blocks of a write, eight bytes of each; without any the blocks get what
-    /// the drive makes for them ([`Context::metadata`]).
+    /// the drive makes for them ([`Context::metadata`]). The blocks of a write that `is_lost` fail to be read until they are written
+    /// again; they are whole units of 4 KiB.
     ///
     /// Errors: those of [`Context::submit`].
     pub(crate) fn submit_with(
         &mut self,
         tag: u64,
         request: VolumeRequest,
-        payload: Payload,
-        metadata: Vec<u8>,
+        (payload, metadata): (Payload, Vec<u8>),
+        is_lost: bool,
     ) -> Result<(), Refused> {
         let VolumeRequest { volume, .. } = request;
         let volumes = self.volumes.len() as u16;
@@ -202,13 +233,33 @@ impl Context<'_> {
         if self.reserved.keeps_out(self.front, &request) {
             return Err(Refused::Reserved { volume: request.volume });
         }
-        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload, metadata });
+        self.inbox.push(Inbound::Submit { front: self.front, tag, request, payload, metadata, is_lost });
         Ok(())
     }
 
     /// Tells the other front ends what their clients may still do to a volume: this one knows the hosts that have reserved it.
     pub fn reserve(&mut self, volume: VolumeId, strangers: Strangers) {
         self.reserved.set(volume, self.front, strangers);
+    }
+
+    /// Keeps a record of a drive, given as a volume of the world: whole, or as it was.
+    ///
+    /// Errors: those of the operating system.
+    pub(crate) fn keep_record(&self, drive: VolumeId, kind: RecordKind, record: &[u8]) -> io::Result<()> {
+        let Some((_, media, _)) = self.drives.0 else { return Ok(()) };
+        media.keep_record(self.first_drive_of(drive), kind, record)
+    }
+
+    /// A record of a drive that an earlier process has kept.
+    pub(crate) fn record(&self, drive: VolumeId, kind: RecordKind) -> Option<&[u8]> {
+        let (_, media, _) = self.drives.0?;
+        media.record(self.first_drive_of(drive), kind)
+    }
+
+    /// Whether a volume's first drive has power. Panics beyond the volumes of the world.
+    pub(crate) fn has_power(&self, volume: VolumeId) -> bool {
+        let presence = |(world, _, _): (&dyn Served, _, _)| world.presence(self.first_drive_of(volume));
+        self.drives.0.is_none_or(|drives| presence(drives) != Presence::NoPower)
     }
 
     /// Gives a request up: it is answered as soon as nothing can come of it any more.
@@ -357,6 +408,15 @@ impl Context<'_> {
         }
     }
 
+    /// Whether a unit of a volume can be read, as far as its bytes tell. Panics beyond the units of the volume.
+    pub(crate) fn is_unit_whole(&self, volume: VolumeId, unit: u64) -> bool {
+        let Some((world, media, spaces)) = self.drives.0 else { return true };
+        match world.place(spaces.world_of(volume), spaces.of(volume).unit(unit)) {
+            Some((drive, slot)) if slot.is_some() => media.drive(drive).is_whole(slot),
+            _ => true,
+        }
+    }
+
     /// The life of a volume's first drive since the world began, for its health log. Panics beyond the volumes of the
     /// world.
     pub fn health(&self, volume: VolumeId) -> Health {
@@ -436,6 +496,11 @@ pub trait FrontEnd {
 
     /// A request has ended.
     fn answered(&mut self, answered: Answered<'_>);
+
+    /// A claim of blocks ([`Inbound::Claim`]) has begun, given by its first number. It lasts until [`Inbound::Release`].
+    fn claimed(&mut self, tag: u64) {
+        let _ = tag;
+    }
 
     /// Something was done to the enclosure, or refused, as [`Context::control`] asked for under `tag`.
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {

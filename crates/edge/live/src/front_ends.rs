@@ -9,6 +9,7 @@ use crate::namespaces::ManageError;
 use crate::record::Recorder;
 use crate::reserved::Reserved;
 use flashyard_blk::VolumeInfo;
+use flashyard_nvmf::target::Strangers;
 use flashyard_served::Refused;
 use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
@@ -107,6 +108,11 @@ impl FrontEnds {
         }
     }
 
+    /// A volume was reserved before a restart: its hosts are known to no front end yet.
+    pub(crate) fn set_reserved(&mut self, volume: VolumeId, strangers: Strangers) {
+        self.reserved.set(volume, usize::MAX, strangers);
+    }
+
     /// The data of a volume is being erased, and so far, alone or with others (the namespace that it is about, or all); or it is so
     /// no more.
     pub(crate) fn set_erasing(&mut self, volume: VolumeId, progress: Option<(u16, u32)>) {
@@ -119,6 +125,11 @@ impl FrontEnds {
     /// Tells front end `number` what came of an erasure that it wanted.
     pub fn erased(&mut self, number: usize, tag: u64, done: Result<(), Refused>) {
         self.fronts[number].erased(tag, done);
+    }
+
+    /// Tells front end `number` that a claim of blocks has begun.
+    pub fn claimed(&mut self, number: usize, tag: u64) {
+        self.fronts[number].claimed(tag);
     }
 
     /// Tells front end `number` what came of a change of namespaces that it wanted.

@@ -49,7 +49,7 @@ pub use engine::{Engine, divide, is_divided, set_format};
 pub use error::{BlockSizeError, EngineError};
 pub use flashyard_blk::Payload;
 pub use flashyard_nvmf::target::Strangers;
-pub use front::{Answered, BlockState, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
+pub use front::{Answered, BlockState, Claim, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 pub use front_ends::FrontEnds;
 pub use hook::{EngineAccess, Hook, NoPort};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};

@@ -2,7 +2,7 @@
 //! not registered.
 
 use flashyard_blk::{Operation, VolumeRequest};
-use flashyard_nvmf::target::Strangers;
+use flashyard_nvmf::target::{KeptReservations, Strangers};
 use flashyard_units::VolumeId;
 use std::collections::BTreeMap;
 
@@ -29,6 +29,20 @@ impl Reserved {
                 _ => true,
             }
     }
+}
+
+/// The record of reservations that outlast a loss of power: what the target makes of them, and a checksum over it.
+pub(crate) fn record_of(kept: &KeptReservations) -> Vec<u8> {
+    let mut bytes = kept.encode();
+    let check = crc32c::crc32c(&bytes);
+    bytes.extend_from_slice(&check.to_le_bytes());
+    bytes
+}
+
+/// The reverse of [`record_of`]; `None` for bytes that are no such record.
+pub(crate) fn kept_in(record: &[u8]) -> Option<KeptReservations> {
+    let (bytes, check) = record.split_last_chunk::<4>()?;
+    KeptReservations::decode(bytes).filter(|_| crc32c::crc32c(bytes).to_le_bytes() == *check)
 }
 
 #[cfg(test)]

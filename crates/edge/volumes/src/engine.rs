@@ -448,7 +448,8 @@ impl VolumeEngine {
                     }
                     self.stacks[stack].submit(now, (Some(front), tag, class), request, payload, &mut self.fronts);
                 }
-                Inbound::GiveUp { .. } => {}
+                // No front end claims blocks of volumes that are no drives.
+                Inbound::GiveUp { .. } | Inbound::Claim { .. } | Inbound::Release { .. } => {}
                 Inbound::Erase { front, tag, .. } => {
                     let reason = "a volume that is made of other things is not formatted".to_owned();
                     self.fronts.erased(front, tag, Err(Refused::Control { reason }));

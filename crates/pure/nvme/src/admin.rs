@@ -20,6 +20,8 @@ pub mod opcode {
     pub const ASYNC_EVENT_REQUEST: u8 = 0x0C;
     /// Namespace Management.
     pub const NAMESPACE_MANAGEMENT: u8 = 0x0D;
+    /// Device Self-test.
+    pub const SELF_TEST: u8 = 0x14;
     /// Namespace Attachment.
     pub const NAMESPACE_ATTACHMENT: u8 = 0x15;
     /// Keep Alive.
@@ -116,6 +118,13 @@ pub enum AdminCommand {
         /// One of the constants of [`Management`].
         select: u8,
     },
+    /// Device Self-test.
+    SelfTest {
+        /// Namespace that is tested beside the controller, [`crate::NSID_ALL`], or zero for none.
+        nsid: u32,
+        /// Action, four bits: [`SelfTestLog::SHORT`](crate::log::SelfTestLog::SHORT) and the constants beside it.
+        code: u8,
+    },
 }
 
 impl AdminCommand {
@@ -133,6 +142,7 @@ impl AdminCommand {
             Self::Sanitize(_) => "Sanitize",
             Self::ManageNamespace { .. } => "Namespace Management",
             Self::AttachNamespace { .. } => "Namespace Attachment",
+            Self::SelfTest { .. } => "Device Self-test",
         }
     }
 }
@@ -230,6 +240,7 @@ impl AdminCommand {
             opcode::NAMESPACE_ATTACHMENT => {
                 Self::AttachNamespace { nsid: sqe.nsid.get(), select: sqe.cdw(10) as u8 & 0xF }
             }
+            opcode::SELF_TEST => Self::SelfTest { nsid: sqe.nsid.get(), code: sqe.cdw(10) as u8 & 0xF },
             opcode => return Err(UnknownOpcode { opcode }),
         })
     }
@@ -270,9 +281,9 @@ impl AdminCommand {
                 sqe.set_cdw(10, u32::from(select & 0xF));
                 sqe.set_cdw(11, u32::from(command_set) << 24);
             }
-            Self::AttachNamespace { nsid, select } => {
+            Self::AttachNamespace { nsid, select: code } | Self::SelfTest { nsid, code } => {
                 sqe.nsid = U32::new(nsid);
-                sqe.set_cdw(10, u32::from(select & 0xF));
+                sqe.set_cdw(10, u32::from(code & 0xF));
             }
             Self::AsyncEventRequest | Self::KeepAlive => {}
         }
@@ -293,6 +304,7 @@ impl AdminCommand {
             Self::Sanitize(_) => opcode::SANITIZE,
             Self::ManageNamespace { .. } => opcode::NAMESPACE_MANAGEMENT,
             Self::AttachNamespace { .. } => opcode::NAMESPACE_ATTACHMENT,
+            Self::SelfTest { .. } => opcode::SELF_TEST,
         }
     }
 }
@@ -513,8 +525,8 @@ mod tests {
                 command_set
             }),
             any::<(u32, u8)>().prop_map(|(nsid, select)| AdminCommand::AttachNamespace { nsid, select: select & 0xF }),
-            Just(AdminCommand::AsyncEventRequest),
-            Just(AdminCommand::KeepAlive),
+            any::<(u32, u8)>().prop_map(|(nsid, code)| AdminCommand::SelfTest { nsid, code: code & 0xF }),
+            prop_oneof![Just(AdminCommand::AsyncEventRequest), Just(AdminCommand::KeepAlive)],
         ]
     }
 

@@ -64,8 +64,16 @@ impl ReservationKind {
 }
 
 /// Capabilities of a namespace for reservations (Base 2.0, figure 280, RESCAP): every kind, and the rules for
-/// Ignore Existing Key of version 1.3; registrations do not outlast a loss of power.
+/// Ignore Existing Key of version 1.3.
 pub const CAPABILITIES: u8 = 0xFE;
+
+/// The bit beside [`CAPABILITIES`] that says that registrations can outlast a loss of power.
+pub const CAPABILITY_PERSISTENCE: u8 = 1;
+
+/// Values of [`ReservationCommand::Register`]'s change of persistence: registrations go with the power, or stay.
+pub const PERSISTENCE_OFF: u8 = 2;
+/// See [`PERSISTENCE_OFF`].
+pub const PERSISTENCE_ON: u8 = 3;
 
 /// Action of Reservation Register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,6 +286,8 @@ pub struct ReservationReport {
     pub kind: Option<ReservationKind>,
     /// Hosts that are registered.
     pub registrants: Vec<ReportedRegistrant>,
+    /// All this outlasts a loss of power.
+    pub persists: bool,
 }
 
 /// Header of the extended structure: generation, kind, registrants, persistence.
@@ -314,7 +324,7 @@ impl ReservationReport {
             kind: self.kind.map_or(0, ReservationKind::number),
             registrants: U16::new(u16::try_from(self.registrants.len()).unwrap_or(u16::MAX)),
             reserved_7: [0; 2],
-            persistence: 0,
+            persistence: self.persists.into(),
             reserved_10: [0; 54],
         };
         out.extend_from_slice(header.as_bytes());
@@ -345,6 +355,7 @@ impl ReservationReport {
             generation: header.generation.get(),
             kind: ReservationKind::from_number(header.kind),
             registrants: registrants.collect(),
+            persists: header.persistence & 1 != 0,
         })
     }
 }
@@ -420,12 +431,14 @@ mod tests {
             generation: u32,
             kind in 0_u8..=6,
             hosts in prop::collection::vec(any::<(u16, bool, u64, [u8; 16])>(), 0..5),
+            persists: bool,
         ) {
             let registrant = |(controller_id, holds, key, host_id)| ReportedRegistrant { controller_id, holds, key, host_id };
             let report = ReservationReport {
                 generation,
                 kind: ReservationKind::from_number(kind),
                 registrants: hosts.into_iter().map(registrant).collect(),
+                persists,
             };
             let mut bytes = Vec::new();
             report.encode(&mut bytes);
@@ -453,10 +466,11 @@ mod tests {
         let release = ReservationCommand::Release { action: ReleaseAction::Clear, ignores_key: false, kind: 0 };
         assert_eq!((release.encode(0, 1).opcode, release.encode(0, 1).cdw(10)), (0x15, 1));
         let registrants = vec![ReportedRegistrant { controller_id: 0xFFFF, holds: true, key: 5, host_id: [9; 16] }];
-        let report = ReservationReport { generation: 2, kind: Some(ReservationKind::WriteExclusive), registrants };
+        let (kind, persists) = (Some(ReservationKind::WriteExclusive), true);
+        let report = ReservationReport { generation: 2, kind, registrants, persists };
         let mut bytes = Vec::new();
         report.encode(&mut bytes);
-        assert_eq!(bytes[..10], [2, 0, 0, 0, 1, 1, 0, 0, 0, 0]);
+        assert_eq!(bytes[..10], [2, 0, 0, 0, 1, 1, 0, 0, 0, 1]);
         assert_eq!(bytes[64..80], [0xFF, 0xFF, 1, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(bytes[80..96], [9; 16]);
         assert_eq!(Notice::MASK_BITS, [1, 2, 3].map(|n| Notice::from_number(n).unwrap().mask_bit()).iter().sum());

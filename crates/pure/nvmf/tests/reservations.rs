@@ -14,8 +14,8 @@ use flashyard_nvme::reservation::{
     ReservationReport,
 };
 use flashyard_nvmf::initiator::{Completion, Data};
-use flashyard_nvmf::target::{Limits, Namespace, Strangers};
-use world::{World, copy, drain};
+use flashyard_nvmf::target::{KeptReservations, Limits, Namespace, Strangers, lose_power, restore_reservations};
+use world::{World, copy, drain, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 const BLOCK: BlockRange = BlockRange { lba: 3, blocks: 1 };
@@ -282,6 +282,99 @@ fn what_hosts_are_told_about_reservations_is_what_there_is() {
             .encode(0);
     persist.nsid.set(1);
     assert_eq!(world.run_on(one.admin, persist, Data::None).0.code(), Status::INVALID_FIELD);
+}
+
+/// Hosts 1 and 2 of a namespace whose reservations can outlast a loss of power, after one.
+fn kept(record: &[u8]) -> (World, Member, Member) {
+    let mut config = target_config(Limits::default());
+    config.subsystems[0].namespaces[0].keeps_reservations = true;
+    let mut world = World::with(config, |_| ());
+    if !record.is_empty() {
+        restore_reservations(&mut world.target, 0, &KeptReservations::decode(record).expect("it was kept"));
+    }
+    world.kept = record.to_vec();
+    let (one, two) = (join(&mut world, 1, 1), join(&mut world, 2, 2));
+    (world, one, two)
+}
+
+/// Feature 83h of the namespace.
+fn persistence(world: &mut World, who: Member, set: Option<u32>) -> (Status, u64) {
+    let feature = id::RESERVATION_PERSISTENCE;
+    let mut sqe = match set {
+        Some(value) => AdminCommand::SetFeatures { feature, save: false, values: [value, 0, 0, 0, 0] }.encode(0),
+        None => AdminCommand::GetFeatures { feature, select: Select::Current, parameter: 0 }.encode(0),
+    };
+    sqe.nsid.set(1);
+    let (status, result, _) = world.completion_on(who.admin, sqe, Data::None);
+    (status.code(), result)
+}
+
+#[test]
+fn reservations_that_hosts_want_to_keep_are_there_after_a_loss_of_power() {
+    let (mut world, one, two) = kept(&[]);
+    let sqe = AdminCommand::Identify(Identify { cns: cns::NAMESPACE, nsid: 1, ..Identify::default() }).encode(0);
+    let namespace = world.run_on(one.admin, sqe, Data::ToHost(4096)).1;
+    assert_eq!(IdentifyNamespace::read_from_bytes(&namespace).expect("whole").reservations, 0xFF);
+    assert_eq!(register(&mut world, one, 0xA), DONE);
+    assert_eq!(register(&mut world, two, 0xB), DONE);
+    assert_eq!(acquire(&mut world, one, AcquireAction::Acquire, ReservationKind::WriteExclusive, (0xA, 0)), DONE);
+    assert_eq!(acquire(&mut world, two, AcquireAction::Acquire, ReservationKind::WriteExclusive, (0xB, 0)), CONFLICT);
+    assert_eq!(persistence(&mut world, one, None), (DONE, 1));
+    let before = report(&mut world, one);
+    assert_eq!((before.generation, before.persists), (2, true));
+    // The server begins again from what was kept.
+    let (mut world, one, two) = kept(&world.kept.clone());
+    assert_eq!(report(&mut world, one), before);
+    assert_eq!(world.target.strangers(0), Strangers::Reads);
+    assert_eq!(try_both(&mut world, two), (DONE, CONFLICT));
+    assert_eq!(try_both(&mut world, one), (DONE, DONE));
+    // Power is lost while the server goes on.
+    lose_power(&mut world.target, 0);
+    assert_eq!(report(&mut world, one), before);
+    // The feature changes that for hosts that are registered already.
+    assert_eq!(persistence(&mut world, two, Some(0)), (DONE, 0));
+    assert_eq!((persistence(&mut world, one, None), report(&mut world, one).persists), ((DONE, 0), false));
+    assert_eq!(KeptReservations::decode(&world.kept), Some(KeptReservations::default()));
+    lose_power(&mut world.target, 0);
+    assert_eq!((report(&mut world, one), world.target.take_reserved()), (ReservationReport::default(), vec![0]));
+    assert_eq!(try_both(&mut world, two), (DONE, DONE));
+}
+
+#[test]
+fn a_change_that_cannot_be_kept_is_refused_and_is_no_change() {
+    let (mut world, one, two) = kept(&[]);
+    register(&mut world, one, 0xA);
+    let before = report(&mut world, one);
+    world.keeps_nothing = true;
+    assert_eq!(register(&mut world, two, 0xB), Status::INTERNAL);
+    let kind = ReservationKind::WriteExclusive;
+    assert_eq!(acquire(&mut world, one, AcquireAction::Acquire, kind, (0xA, 0)), Status::INTERNAL);
+    assert_eq!(persistence(&mut world, one, Some(0)).0, Status::INTERNAL);
+    assert_eq!(report(&mut world, one), before);
+    assert_eq!(try_both(&mut world, two), (DONE, DONE));
+    world.keeps_nothing = false;
+    assert_eq!(register(&mut world, two, 0xB), DONE);
+    // A command that is wrong says so, and is nothing to keep.
+    let kept_before = world.kept.clone();
+    assert_eq!(acquire(&mut world, two, AcquireAction::Acquire, kind, (0xC, 0)), CONFLICT);
+    assert_eq!(world.kept, kept_before);
+    // One that preempts waits for the commands of the others as ever.
+    let preempt = AcquireAction::PreemptAndAbort;
+    assert_eq!(acquire(&mut world, two, preempt, ReservationKind::ExclusiveAccess, (0xB, 0xA)), DONE);
+    assert_eq!(try_both(&mut world, one), (DONE, DONE), "without a holder a preempted key takes nothing over");
+}
+
+#[test]
+fn what_was_kept_of_another_namespace_of_that_number_is_dropped() {
+    let (mut world, one, _) = kept(&[]);
+    register(&mut world, one, 0xA);
+    let record = world.kept.clone();
+    let mut config = target_config(Limits::default());
+    config.subsystems[0].namespaces[0].serial = 3;
+    let mut world = World::with(config, |_| ());
+    restore_reservations(&mut world.target, 0, &KeptReservations::decode(&record).expect("it was kept"));
+    let one = join(&mut world, 1, 1);
+    assert_eq!(report(&mut world, one), ReservationReport::default());
 }
 
 #[test]

@@ -105,7 +105,9 @@ impl Engine {
         let payload = has_bytes.then_some(&unit[..]);
         let has_room = self.media.write_with(drive, (logical, slot, before), payload, &metadata);
         pending.no_room |= !has_room;
-        if has_room && !is_whole {
+        if has_room && pending.carried.is_lost {
+            self.media.lose(drive, logical, slot);
+        } else if has_room && !is_whole {
             // Nothing makes the bytes beside those of the client right.
             self.media.lose(drive, logical, slot);
             pending.damaged = Some(place);

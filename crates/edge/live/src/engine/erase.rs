@@ -196,7 +196,8 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
             let is_client = |step: Step| step != Step::Erasure;
             let mut pending = engine.pending.iter().map(|(_, pending)| pending);
             let is_used = pending.any(|pending| is_client(pending.step) && is_of_it(pending.request.volume))
-                || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume));
+                || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume))
+                || volumes.iter().any(|&volume| engine.claims.any_waits(volume));
             engine.erasing[place].is_quiet = !is_used;
             more |= !is_used;
             continue;

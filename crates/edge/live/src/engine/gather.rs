@@ -3,7 +3,7 @@
 
 use super::Engine;
 use super::request::{Carried, Gather};
-use crate::front::Answered;
+use crate::front::{Answered, Inbound};
 use crate::front_ends::FrontEnds;
 use crate::media::Data;
 use flashyard_blk::{Operation, Payload, VolumeRequest};
@@ -25,9 +25,21 @@ pub(super) struct Gathered {
     pub(super) asked: SimTime,
 }
 
+/// Takes in a request of a client.
+#[inline]
+pub(super) fn take_in(engine: &mut Engine, now: SimTime, inbound: Inbound) {
+    let Inbound::Submit { front, tag, request, payload, metadata, is_lost } = inbound else { return };
+    let carried = Carried { payload, metadata, is_lost };
+    if engine.spaces.of(request.volume).is_contiguous() || request.operation == Operation::Flush {
+        engine.submit(now, (front, tag), request, carried);
+    } else {
+        submit_in_parts(engine, now, (front, tag), request, carried);
+    }
+}
+
 /// Takes in a request to a volume that does not lie in one piece.
 #[cold]
-pub(super) fn submit_in_parts(
+fn submit_in_parts(
     engine: &mut Engine,
     now: SimTime,
     (front, tag): (usize, u64),
@@ -76,7 +88,7 @@ pub(super) fn submit_in_parts(
         };
         let first = (part.first - request.first) as usize * Tuple::BYTES;
         let metadata = carried.metadata.get(first..first + part.count as usize * Tuple::BYTES).unwrap_or_default();
-        let own = Carried { payload: own, metadata: metadata.to_vec() };
+        let own = Carried { payload: own, metadata: metadata.to_vec(), is_lost: carried.is_lost };
         engine.submit(now, (GATHER, number << PART_BITS | place), part, own);
     }
     if let Payload::Bytes(buffer) = carried.payload {

@@ -9,7 +9,7 @@ use super::request::{Erasing, Job, Waiting};
 use super::tables::{
     block_of, can_divide, expect_metadata, job_number, prepare, set_table, table_of, take_table, tell,
 };
-use crate::media::BlockFormat;
+use crate::media::{BlockFormat, RecordKind};
 use crate::namespaces::{Entry, Extent, Manage, ManageError, Table, free_of, take, units_of};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvmf::target::Attachment;
@@ -154,7 +154,7 @@ pub(super) fn end(engine: &mut Engine, job: Erasing) {
 pub(super) fn resume(engine: &mut Engine) -> io::Result<()> {
     for world in engine.exports.clone() {
         let drive = engine.session.world().drives_of(world)[0];
-        let Some(record) = engine.media.namespaces(drive).map(<[u8]>::to_vec) else { continue };
+        let Some(record) = engine.media.record(drive, RecordKind::Namespaces).map(<[u8]>::to_vec) else { continue };
         let units = engine.spaces.world(world).limits.blocks;
         let table = Table::decode(&record, units).filter(|_| can_divide(engine, world));
         let table = table.ok_or_else(|| damaged(drive))?;

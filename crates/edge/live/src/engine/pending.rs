@@ -149,8 +149,12 @@ impl Engine {
             _ => None,
         };
         let has_room = self.media.follow(drive, movement, payload).map_err(EngineError::Media)?;
-        if !has_room && let Movement::Written { tag, .. } = *movement {
-            self.pending[tag as usize].no_room = true;
+        if let Movement::Written { tag, logical, slot, .. } = *movement {
+            let pending = &mut self.pending[tag as usize];
+            pending.no_room |= !has_room;
+            if has_room && pending.carried.is_lost {
+                self.media.lose(drive, logical, slot);
+            }
         }
         Ok(())
     }

@@ -22,6 +22,8 @@ pub(super) struct Places {
 pub(super) struct Carried {
     pub(super) payload: Payload,
     pub(super) metadata: Vec<u8>,
+    /// The units fail to be read until they are written again.
+    pub(super) is_lost: bool,
 }
 
 impl Carried {
@@ -30,7 +32,7 @@ impl Carried {
 
     /// Bytes without metadata.
     pub(super) const fn of(payload: Payload) -> Self {
-        Self { payload, metadata: Vec::new() }
+        Self { payload, metadata: Vec::new(), is_lost: false }
     }
 }
 

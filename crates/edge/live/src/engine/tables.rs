@@ -1,7 +1,7 @@
 //! Namespaces of drives as the engine has them: their tables, and what front ends see of them.
 
 use super::Engine;
-use crate::media::BlockFormat;
+use crate::media::{BlockFormat, RecordKind};
 use crate::namespaces::{ManageError, Table};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_units::VolumeId;
@@ -63,7 +63,7 @@ pub(super) fn expect_metadata(engine: &Engine, world: VolumeId, blocks: &[BlockF
 /// Keeps a table, and lets the volumes follow.
 pub(super) fn set_table(engine: &mut Engine, world: VolumeId, table: Table) -> Result<(), ManageError> {
     let drive = engine.session.world().drives_of(world)[0];
-    let kept = engine.media.keep_namespaces(drive, &table.encode());
+    let kept = engine.media.keep_record(drive, RecordKind::Namespaces, &table.encode());
     kept.map_err(|error| ManageError::NotKept(error.to_string()))?;
     take_table(engine, world, table);
     Ok(())

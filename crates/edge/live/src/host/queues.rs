@@ -229,6 +229,24 @@ impl Host {
         queue.effects.completions.pop().ok_or(HostError::Silent(self.patience))
     }
 
+    /// Carries out two commands as one fused operation on the first queue, and waits for both; what [`Host::entry`] fills in is filled in
+    /// here, and so is the flag of each.
+    ///
+    /// Errors: as [`Host::command`].
+    pub fn fused(&mut self, first: (Sqe, Data), second: (Sqe, Data)) -> Result<[Completion; 2], HostError> {
+        let queue = &mut self.queues[0];
+        for (token, (mut entry, data)) in [(0, first), (1, second)] {
+            // Source: NVM Express Base 2.0, figure 87: 01b is the first command, 10b the second.
+            entry.flags |= 1 << token;
+            let submitted = queue.machine.submit_entry(token, entry, data, &mut queue.effects);
+            debug_assert!(submitted.is_ok(), "one operation at a time");
+        }
+        queue.wait(self.patience, |queue| queue.effects.completions.len() > 1)?;
+        let mut done = std::mem::take(&mut queue.effects.completions);
+        done.sort_by_key(|done| done.token);
+        <[Completion; 2]>::try_from(done).map_err(|_| HostError::Silent(self.patience))
+    }
+
     /// Sends one command on the first queue and does not wait for it: for hosts that leave while commands are under way.
     ///
     /// Errors: the connection fails. A full queue sends nothing.

@@ -88,7 +88,7 @@ impl<'a> Data<'a> {
 
     /// The first place whose bytes are not what was written.
     pub(crate) fn damaged(&self) -> Option<u32> {
-        let media = self.media.filter(|media| media.is_checked())?;
+        let media = self.media.filter(|media| media.is_checked() || media.has_lost)?;
         let is_whole = |place: u32, slot: Slot| match self.kept.iter().find(|kept| kept.place == place) {
             Some(kept) => kept.is_whole,
             None => media.is_whole(slot),

@@ -7,6 +7,8 @@
 //! drive-N.payload      4 KiB for each physical slot, with holes where nothing is
 //! drive-N.band         out-of-band area
 //! drive-N.namespaces   its namespaces, once it was divided
+//! drive-N.self-tests   its self-tests, once there were any
+//! drive-N.reservations its reservations that outlast a loss of power, once there were any
 //! drive-N.metadata     64 bytes for each physical slot, once blocks had metadata, with holes where they have none
 //! clean                there while no process uses it, if the last one ended in order, with checksums of the records
 //! ```
@@ -34,11 +36,16 @@ use std::path::{Path, PathBuf};
 
 const PAYLOAD: &str = "payload";
 const BAND: &str = "band";
-/// The record of the namespaces of a drive, which is replaced as a whole.
-const NAMESPACES: &str = "namespaces";
 /// Metadata of blocks.
 const METADATA: &str = "metadata";
-const KINDS: [&str; 4] = [PAYLOAD, BAND, NAMESPACES, METADATA];
+const KINDS: [&str; 6] = [
+    PAYLOAD,
+    BAND,
+    METADATA,
+    RecordKind::Namespaces.name(),
+    RecordKind::Reservations.name(),
+    RecordKind::SelfTests.name(),
+];
 const UNFINISHED: &str = "unfinished";
 const CLEAN: &str = "clean";
 /// The file that says what drives the directory is for.
@@ -133,6 +140,34 @@ impl Shape {
         )
     }
 }
+
+/// A record of a drive in a file of its own, which is replaced as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordKind {
+    /// Its namespaces.
+    Namespaces,
+    /// Its reservations that outlast a loss of power.
+    Reservations,
+    /// Its self-tests.
+    SelfTests,
+}
+
+impl RecordKind {
+    /// All of them, in the order of their numbers.
+    pub(super) const ALL: [Self; 3] = [Self::Namespaces, Self::Reservations, Self::SelfTests];
+
+    /// The end of the name of its file.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Namespaces => "namespaces",
+            Self::Reservations => "reservations",
+            Self::SelfTests => "self-tests",
+        }
+    }
+}
+
+/// Records of a drive as they were found, by the numbers of their kinds.
+pub(super) type Records = [Option<Vec<u8>>; RecordKind::ALL.len()];
 
 /// A locked directory.
 #[derive(Debug)]
@@ -273,24 +308,28 @@ impl DataDirectory {
         Ok((drives, contents, report))
     }
 
-    /// Records of the namespaces of the drives, where there are any.
+    /// Records of the drives, where there are any.
     ///
     /// Errors: those of the operating system.
-    pub(super) fn namespaces(&self, drives: usize) -> Result<Vec<Option<Vec<u8>>>, MediaError> {
-        let read = |number| {
-            let path = self.drive_file(number, NAMESPACES);
+    pub(super) fn records(&self, drives: usize) -> Result<Vec<Records>, MediaError> {
+        let read = |number, kind: RecordKind| {
+            let path = self.drive_file(number, kind.name());
             match fs::read(&path) {
                 Ok(record) => Ok(Some(record)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
                 Err(source) => Err(MediaError::Io { path, what: "the file cannot be read", source }),
             }
         };
-        (0..drives as u16).map(read).collect()
+        let all = |number| {
+            let [namespaces, reservations, self_tests] = RecordKind::ALL.map(|kind| read(number, kind));
+            Ok([namespaces?, reservations?, self_tests?])
+        };
+        (0..drives as u16).map(all).collect()
     }
 
     /// Keeps such a record: whole, or as it was.
-    pub(super) fn keep_namespaces(&self, drive: DriveId, record: &[u8]) -> io::Result<()> {
-        write_whole(&self.drive_file(drive.get(), NAMESPACES), record)
+    pub(super) fn keep_record(&self, drive: DriveId, kind: RecordKind, record: &[u8]) -> io::Result<()> {
+        write_whole(&self.drive_file(drive.get(), kind.name()), record)
     }
 
     /// A file for the metadata of the blocks of a drive, which has none: whole, or not there.

@@ -41,6 +41,8 @@ pub struct DriveMedia {
     recorded: Vec<bool>,
     /// Blocks that the log has named as damaged.
     named: BTreeSet<u32>,
+    /// Whether a slot was ever lost since the process began.
+    pub(super) has_lost: bool,
 }
 
 /// Damaged blocks that the log names one by one.
@@ -87,6 +89,7 @@ impl DriveMedia {
             unkept,
             recorded,
             named,
+            has_lost: false,
         }
     }
 
@@ -116,7 +119,9 @@ impl DriveMedia {
     pub(crate) fn is_whole(&self, slot: Slot) -> bool {
         let place = self.place_of(slot);
         if !self.checked || !place.is_some() {
-            return !self.unkept.is_gone(slot);
+            let is_marked = || matches!(self.band.get(place.get()), Found::Whole(Record { state: State::Lost, .. }));
+            let is_lost = self.has_lost && place.is_some() && is_marked();
+            return !is_lost && !self.unkept.is_gone(slot);
         }
         let slot = place;
         match self.band.get(slot.get()) {
@@ -309,6 +314,7 @@ impl DriveMedia {
             && record.logical == logical
         {
             self.band.set(slot.get(), &Record { state: State::Lost, ..record });
+            self.has_lost = true;
         }
     }
 

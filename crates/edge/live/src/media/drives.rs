@@ -1,6 +1,6 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
-use super::directory::{DataDirectory, MediaError, Shape};
+use super::directory::{DataDirectory, MediaError, RecordKind, Records, Shape};
 use super::drive::{DriveMedia, keep_metadata, revert, scrub, scrub_dead, write_with};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
@@ -22,8 +22,8 @@ pub struct Media {
     drives: Vec<DriveMedia>,
     /// Keeps the lock of the directory.
     directory: Option<DataDirectory>,
-    /// Records of their namespaces, as they were found.
-    namespaces: Vec<Option<Vec<u8>>>,
+    /// Their records, as they were found.
+    records: Vec<Records>,
 }
 
 impl Media {
@@ -36,7 +36,7 @@ impl Media {
             drive.adopt(contents)?;
             Ok(drive)
         });
-        Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None, namespaces: Vec::new() })
+        Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None, records: Vec::new() })
     }
 
     /// New drives in `directory`, which hold zeros where `contents` say that something is current.
@@ -48,7 +48,7 @@ impl Media {
         contents: &[Vec<SuperblockContents>],
     ) -> Result<Self, MediaError> {
         let drives = directory.make(shapes, contents)?;
-        Ok(Self { drives, directory: Some(directory), namespaces: Vec::new() })
+        Ok(Self { drives, directory: Some(directory), records: Vec::new() })
     }
 
     /// One drive. Panics beyond the drives.
@@ -182,16 +182,16 @@ impl Media {
         scrub_dead(&mut self.drives[drive.index()], &needed)
     }
 
-    /// The record of the namespaces of a drive that an earlier process has left.
-    pub(crate) fn namespaces(&self, drive: DriveId) -> Option<&[u8]> {
-        self.namespaces.get(drive.index())?.as_deref()
+    /// A record of a drive that an earlier process has left.
+    pub(crate) fn record(&self, drive: DriveId, kind: RecordKind) -> Option<&[u8]> {
+        self.records.get(drive.index())?[kind as usize].as_deref()
     }
 
-    /// Keeps the record of the namespaces of a drive: whole, or as it was.
+    /// Keeps a record of a drive: whole, or as it was.
     ///
     /// Errors: those of the operating system.
-    pub(crate) fn keep_namespaces(&self, drive: DriveId, record: &[u8]) -> io::Result<()> {
-        self.directory.as_ref().map_or(Ok(()), |directory| directory.keep_namespaces(drive, record))
+    pub(crate) fn keep_record(&self, drive: DriveId, kind: RecordKind, record: &[u8]) -> io::Result<()> {
+        self.directory.as_ref().map_or(Ok(()), |directory| directory.keep_record(drive, kind, record))
     }
 
     /// Controls for an enclosure that begins with these drives, so that what was done to it before the restart lasts.
@@ -253,7 +253,7 @@ impl DataDirectory {
             return Ok(Opened::New(directory));
         }
         let (drives, contents, report) = directory.recover(shapes)?;
-        let namespaces = directory.namespaces(shapes.len())?;
-        Ok(Opened::Kept { media: Media { drives, directory: Some(directory), namespaces }, contents, report })
+        let records = directory.records(shapes.len())?;
+        Ok(Opened::Kept { media: Media { drives, directory: Some(directory), records }, contents, report })
     }
 }

@@ -21,6 +21,7 @@ mod unkept;
 
 pub use data::Data;
 pub(crate) use data::{Kept, reads_as_zeros};
+pub(crate) use directory::RecordKind;
 pub use directory::{DataDirectory, MediaError, Shape};
 pub use drive::DriveMedia;
 pub(crate) use drive::metadata_of;

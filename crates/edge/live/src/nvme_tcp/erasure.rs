@@ -32,6 +32,11 @@ pub(super) fn wanted(wish: &Wish) -> Option<(u32, Erase)> {
         }
         Wish::Sanitize { command } => Some((NSID_ALL, Erase::Sanitize { command })),
         Wish::LeaveFailure => Some((NSID_ALL, Erase::LeaveFailure)),
-        Wish::Degraded(_) | Wish::Retirement(_) | Wish::Create(_) | Wish::Delete { .. } | Wish::Attach(_) => None,
+        Wish::Degraded(_)
+        | Wish::Retirement(_)
+        | Wish::Create(_)
+        | Wish::Delete { .. }
+        | Wish::Attach(_)
+        | Wish::SelfTest { .. } => None,
     }
 }

@@ -14,30 +14,27 @@
 
 mod erasure;
 mod fences;
+mod fused;
 mod health;
 mod manage;
 mod peer;
 mod ports;
 mod protect;
+mod self_test;
+mod subsystems;
 mod work;
 
 pub use ports::ListenError;
 
 use crate::connection::Reading;
-use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
-use crate::namespaces::{ManageError, NAMESPACES_MAX, NamespaceInfo};
+use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::namespaces::ManageError;
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::stream::Stream;
 use crate::tls::ServerKeys;
-use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::Status;
-use flashyard_nvme::feature::RetirementRule;
-use flashyard_nvme::log::SmartLog;
-use flashyard_nvmf::target::{
-    ConfigError, Demand, Management, Namespace, Security, SessionId, Subsystem, Tag, Target, TargetConfig, Wish,
-    WriteHints, is_current, restore_zones, set_management, set_namespaces_by, set_used_blocks, strangers_to,
-};
-use flashyard_served::{Control, Refused};
+use flashyard_nvmf::target::{Command, ConfigError, Security, SessionId, Tag, Target, TargetConfig, is_current};
+use flashyard_served::Refused;
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
 use ports::Ports;
@@ -45,29 +42,20 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
+use subsystems::{Subsystems, is_zoned};
 use work::{Done, Works};
 
 /// Bytes read from a socket at once.
 const READ_BYTES: usize = 256 * 1024;
 /// A host that is setting up a controller sends its next command sooner than this. [A]
 const ORPHAN_MAX: Duration = Duration::from_secs(5);
-/// How often a page of capacity is reckoned because hosts read it, at most.
-const REFRESH_PERIOD: Duration = Duration::from_millis(5);
-/// How often controllers learn the health of their drives.
-const HEALTH_PERIOD: Duration = Duration::from_millis(500);
-
 /// The front end.
 pub struct NvmeTcp {
     target: Target,
     ports: Ports,
     /// By which hosts come to ports of TLS, if there are any.
     keys: Option<ServerKeys>,
-    /// Volume of each subsystem, which is its first namespace if it has that.
-    volumes: Vec<VolumeId>,
-    /// The first namespace of each as it was given: the others take after it.
-    templates: Vec<Namespace>,
-    /// Zoned subsystems whose drive is back, and whose zones are to be found again.
-    to_restore: Vec<usize>,
+    subsystems: Subsystems,
     /// By key less the number of ports.
     peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
@@ -91,14 +79,6 @@ pub struct NvmeTcp {
     wakes: Vec<SessionId>,
     buffer: Vec<u8>,
     now: SimTime,
-    endurance_erases: u32,
-    /// Demands of hosts on capacity-variant drives that the enclosure has not carried out yet, by tag.
-    demands: BTreeMap<u64, Demand>,
-    demands_made: u64,
-    /// When the health of the drives is reported next.
-    tell_health: Duration,
-    /// When a page of capacity that was read may be computed again.
-    refresh_at: Duration,
 }
 
 impl NvmeTcp {
@@ -128,15 +108,12 @@ impl NvmeTcp {
         let keys = if tls.is_empty() { None } else { Some(ServerKeys::new(config.tls_keys())?) };
         let ports = Ports::open(addresses, tls)?;
         config.ports = ports.as_seen_by_hosts();
-        let template = |subsystem: &Subsystem| subsystem.namespaces.first().cloned();
-        let templates = config.subsystems.iter().map(|it| template(it).unwrap_or(Namespace::new(1, 1, 12))).collect();
+        let subsystems = Subsystems::new(&config.subsystems, volumes, endurance_erases);
         Ok(Self {
             target: Target::new(config).map_err(|source: ConfigError| ListenError::Target(source))?,
             ports,
             keys,
-            volumes,
-            templates,
-            to_restore: Vec::new(),
+            subsystems,
             peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
@@ -152,147 +129,12 @@ impl NvmeTcp {
             wakes: Vec::new(),
             buffer: vec![0; READ_BYTES],
             now: SimTime::ZERO,
-            endurance_erases,
-            demands: BTreeMap::new(),
-            demands_made: 0,
-            tell_health: Duration::ZERO,
-            refresh_at: Duration::ZERO,
         })
     }
 
     /// Where it listens, with the port that was chosen where none was asked for; ports of TLS come last.
     pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.ports.addresses()
-    }
-
-    /// Tells controllers the health of their drives.
-    fn tell_health(&mut self, context: &Context<'_>) {
-        for subsystem in 0..self.volumes.len() {
-            self.tell_health_of(subsystem, context);
-        }
-    }
-
-    fn tell_health_of(&mut self, subsystem: usize, context: &Context<'_>) {
-        let drive = self.volumes[subsystem];
-        let (health, before) = (context.health(drive), context.before(drive));
-        let life = before.until(&health, context.elapsed(), 0);
-        let (bytes, free_bytes) = context.capacity_bytes(drive);
-        let mut figures = health::figures(&health, &life, bytes, self.endurance_erases);
-        figures.smart.error_entries = SmartLog::counter(before.error_entries);
-        figures.unallocated_bytes = free_bytes;
-        if context.is_divided(drive) {
-            for NamespaceInfo { nsid, volume, .. } in context.namespaces(drive) {
-                set_used_blocks(&mut self.target, subsystem, nsid, context.used_blocks(volume).unwrap_or_default());
-            }
-        } else {
-            figures.used_blocks = context.used_blocks(drive);
-        }
-        figures.erasure = erasure::of(drive, context);
-        let units = bytes / u64::from(SLOT_BYTES);
-        figures.capacity = context.capacity(drive).map(|left| health::capacity(&health, &life, &left, units));
-        self.target.set_figures(subsystem, figures);
-    }
-
-    /// Tells hosts what the blocks of a drive are, and what sizes of writes suit it: a die row, which one command programs, and
-    /// one of every die.
-    fn take_shape(&mut self, subsystem: usize, by: Option<&Demand>, context: &Context<'_>) {
-        let drive = self.volumes[subsystem];
-        let Some(layout) = context.layout(drive) else { return };
-        let template = &self.templates[subsystem];
-        let shape = |info: NamespaceInfo| {
-            let info_volume = info.volume;
-            let volume = context.volume(info_volume)?;
-            let unit = context.blocks_of_unit(info.volume) as u32;
-            let granularity = layout.slots_per_die_row.saturating_mul(unit);
-            let hints = WriteHints { granularity, optimal: granularity.saturating_mul(layout.dies), unit };
-            let mut namespace = manage::namespace(template, info);
-            namespace.hints = Some(hints);
-            // Zones have their size and their blocks from the start, and are not formatted.
-            if namespace.zones.is_none() {
-                namespace.blocks = volume.limits.blocks;
-                namespace.block_log2 = volume.block_bytes.trailing_zeros() as u8;
-                namespace.metadata = context.metadata(info_volume);
-                namespace.formats = context.formats(drive);
-            }
-            Some(namespace)
-        };
-        let namespaces = context.namespaces(drive).into_iter().filter_map(shape).collect();
-        let taken = set_namespaces_by(&mut self.target, subsystem, namespaces, by);
-        debug_assert!(taken.is_ok(), "a drive has blocks, and hints contradict nothing");
-        let is_manageable = context.can_divide(drive) && template.zones.is_none();
-        let management = Management { namespaces_max: NAMESPACES_MAX, formats: context.formats(drive) };
-        set_management(&mut self.target, subsystem, is_manageable.then_some(management));
-    }
-
-    /// Finds the write pointers of a zoned drive by its map, and keeps clients out that know nothing of zones.
-    fn find_zones(&mut self, subsystem: usize, context: &mut Context<'_>) {
-        let volume = self.volumes[subsystem];
-        let holds_anything = context.used_blocks(volume) != Some(0);
-        let is_written = |block| holds_anything && context.block_state(volume, block) != BlockState::Unmapped;
-        restore_zones(&mut self.target, subsystem, is_written);
-        context.reserve(volume, self.target.strangers(subsystem));
-    }
-
-    /// Lets the other front ends know what their clients may still do to the namespaces of a drive.
-    fn reserve(&self, subsystem: usize, context: &mut Context<'_>) {
-        let drive = self.volumes[subsystem];
-        for NamespaceInfo { nsid, volume, .. } in context.namespaces(drive) {
-            context.reserve(volume, strangers_to(&self.target, subsystem, nsid));
-        }
-    }
-
-    /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end.
-    fn restore(&mut self, context: &mut Context<'_>) {
-        if self.works.any_abandoned() {
-            return;
-        }
-        for subsystem in std::mem::take(&mut self.to_restore) {
-            self.find_zones(subsystem, context);
-            self.target.set_away(subsystem, false);
-        }
-    }
-
-    /// Hands on what hosts want of capacity-variant drives.
-    fn ask_drives(&mut self, context: &mut Context<'_>) {
-        for demand in self.target.take_demands() {
-            let volume = self.volumes[demand.subsystem];
-            self.demands_made += 1;
-            if let Some((nsid, erase)) = erasure::wanted(&demand.wish) {
-                context.erase(self.demands_made, (volume, nsid), erase);
-                self.demands.insert(self.demands_made, demand);
-                continue;
-            }
-            if let Some(wish) = manage::wanted(&demand.wish) {
-                context.manage(self.demands_made, volume, wish);
-                self.demands.insert(self.demands_made, demand);
-                continue;
-            }
-            let drive = context.first_drive_of(volume);
-            let control = match demand.wish {
-                Wish::Degraded(on) => Control::Degrade { drive, on },
-                Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
-                    drive,
-                    rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
-                    retries: retries.map(u32::from),
-                },
-                _ => continue,
-            };
-            self.demands.insert(self.demands_made, demand);
-            context.control(self.demands_made, control);
-        }
-    }
-
-    /// Lets hosts that look at a drive again and again see what it is like now, though not more often than this pays.
-    fn refresh(&mut self, context: &Context<'_>) {
-        if !self.target.has_looks() || context.elapsed() < self.refresh_at {
-            return;
-        }
-        self.refresh_at = context.elapsed() + REFRESH_PERIOD;
-        self.target.take_looks().into_iter().for_each(|subsystem| self.tell_health_of(subsystem, context));
-    }
-
-    fn subsystem_of(&self, volume: VolumeId) -> Option<usize> {
-        self.volumes.iter().position(|&of_subsystem| of_subsystem == volume)
     }
 
     fn accept(&mut self, port: usize, context: &mut Context<'_>) {
@@ -356,10 +198,14 @@ impl NvmeTcp {
                 peer.under_way -= cost;
                 context.budget.give(cost);
                 let status = Status::INVALID_NAMESPACE.do_not_retry();
-                peer.session.complete(&mut self.target, command.tag, status, command.payload, &mut peer.effects);
+                let Command { tag, payload, second, .. } = command;
+                peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
+                if let Some(second) = second {
+                    peer.session.complete(&mut self.target, second.tag, status, second.payload, &mut peer.effects);
+                }
                 continue;
             }
-            let drive = self.volumes[command.subsystem];
+            let drive = self.subsystems.volume(command.subsystem);
             let volume = (context.namespace(drive, command.nsid), is_zoned(&self.target, command.subsystem));
             self.works.begin(place, volume, command, cost, context);
             // The engine keeps the buffers of writes: one comes back for each that went.
@@ -415,16 +261,20 @@ impl NvmeTcp {
     }
 
     fn complete(&mut self, done: Done) {
-        let Done { place, tag, status, failed_at, stopped_at, payload, cost } = done;
+        let Done { place, tag, status, failed_at, stopped_at, second, payload, cost } = done;
         if let Some(peer) = self.peers.get_mut(place) {
             peer.under_way -= cost;
             if let Some(block) = failed_at {
-                peer.session.fails_at(tag, block);
+                let failed = second.filter(|_| status.is_success()).map_or(tag, |(second, _)| second);
+                peer.session.fails_at(failed, block);
             }
             if let Some(range) = stopped_at {
                 peer.session.stops_at_range(tag, range);
             }
             peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
+            if let Some((tag, status)) = second {
+                peer.session.complete(&mut self.target, tag, status, Vec::new(), &mut peer.effects);
+            }
             self.dirty.mark(place);
         }
     }
@@ -502,10 +352,6 @@ impl NvmeTcp {
     }
 }
 
-fn is_zoned(target: &Target, subsystem: usize) -> bool {
-    target.config().subsystems[subsystem].namespaces.iter().any(|namespace| namespace.zones.is_some())
-}
-
 impl FrontEnd for NvmeTcp {
     fn name(&self) -> String {
         let places: Vec<String> = self.addresses().map(|address| address.to_string()).collect();
@@ -513,13 +359,7 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn start(&mut self, context: &mut Context<'_>) -> io::Result<()> {
-        for subsystem in 0..self.volumes.len() {
-            self.take_shape(subsystem, None, context);
-            if is_zoned(&self.target, subsystem) {
-                self.find_zones(subsystem, context);
-            }
-        }
-        self.tell_health(context);
+        self.subsystems.start(&mut self.target, context);
         self.ports.register(context)
     }
 
@@ -540,12 +380,8 @@ impl FrontEnd for NvmeTcp {
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
         self.now = SimTime::ZERO + SimSpan::from_ns(context.elapsed().as_nanos() as u64);
         self.works.follow_up(context);
-        self.restore(context);
-        if context.elapsed() >= self.tell_health {
-            self.tell_health = context.elapsed() + HEALTH_PERIOD;
-            self.tell_health(context);
-        }
-        self.refresh(context);
+        self.subsystems.restore(&mut self.target, self.works.any_abandoned(), context);
+        self.subsystems.turn(&mut self.target, context);
         for port in 0..self.ports.len() {
             if self.ports.acceptor(port).take_due(context.elapsed()) {
                 self.accept(port, context);
@@ -560,15 +396,13 @@ impl FrontEnd for NvmeTcp {
         Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, context));
         self.close_late(context);
         self.close_still(context);
-        self.ask_drives(context);
+        self.subsystems.ask_drives(&mut self.target, context);
         self.close_orphans(context);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
         }
+        self.subsystems.follow_reservations(&mut self.target, context);
         self.wake();
-        for subsystem in self.target.take_reserved() {
-            self.reserve(subsystem, context);
-        }
         self.abort(context);
         !self.readable.is_empty() || self.works.has_to_go_on() || self.ports.waits_at_once(context.elapsed())
     }
@@ -579,18 +413,12 @@ impl FrontEnd for NvmeTcp {
         }
     }
 
+    fn claimed(&mut self, tag: u64) {
+        self.works.claimed(tag);
+    }
+
     fn controlled(&mut self, tag: u64, done: Result<(), Refused>) {
-        let Some(demand) = self.demands.remove(&tag) else { return };
-        let status = match done {
-            Ok(()) => Status::SUCCESS,
-            Err(refused) => {
-                tracing::warn!(%refused, "a drive does not do what a host wants");
-                Status::OPERATION_DENIED.do_not_retry()
-            }
-        };
-        self.target.settle(&demand, status);
-        // The host that asked may look at the result.
-        self.tell_health = Duration::ZERO;
+        self.subsystems.controlled(&mut self.target, tag, done);
     }
 
     fn erased(&mut self, tag: u64, done: Result<(), Refused>) {
@@ -598,19 +426,11 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn managed(&mut self, tag: u64, done: Result<u32, ManageError>) {
-        let Some(demand) = self.demands.remove(&tag) else { return };
-        manage::settle(&mut self.target, &demand, done);
-        self.tell_health = Duration::ZERO;
+        self.subsystems.managed(&mut self.target, tag, done);
     }
 
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        if let Some(subsystem) = self.subsystem_of(context.drive_volume(volume)) {
-            let by = self.demands.values().find(|demand| manage::explains(demand, subsystem, context.nsid_of(volume)));
-            let by = by.cloned();
-            self.take_shape(subsystem, by.as_ref(), context);
-            self.reserve(subsystem, context);
-            self.tell_health_of(subsystem, context);
-        }
+        self.subsystems.changed(&mut self.target, volume, context);
     }
 
     fn send(&mut self, context: &mut Context<'_>) {
@@ -640,7 +460,9 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn wake_at(&self) -> Option<Duration> {
-        self.target.deadline().map(|deadline| Duration::from_nanos(deadline.since(SimTime::ZERO).as_ps() / 1000))
+        let deadline = self.target.deadline();
+        let deadline = deadline.map(|deadline| Duration::from_nanos(deadline.since(SimTime::ZERO).as_ps() / 1000));
+        deadline.into_iter().chain(self.subsystems.wake_at()).min()
     }
 
     fn connections(&self) -> u32 {
@@ -648,13 +470,12 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn error_entries(&self, volume: VolumeId) -> u64 {
-        self.subsystem_of(volume).map_or(0, |subsystem| self.target.error_entries(subsystem))
+        self.subsystems.of(volume).map_or(0, |subsystem| self.target.error_entries(subsystem))
     }
 
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        let Some(subsystem) = self.subsystem_of(context.drive_volume(volume)) else { return };
-        self.target.set_away(subsystem, true);
-        self.to_restore.retain(|&other| other != subsystem);
+        let Some(subsystem) = self.subsystems.of(context.drive_volume(volume)) else { return };
+        self.subsystems.gone(&mut self.target, subsystem, context);
         self.works.set_away(volume, true);
         // A drive without power says nothing more.
         self.wakes.extend(self.target.take_wakes());
@@ -668,13 +489,9 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn back(&mut self, volume: VolumeId, context: &mut Context<'_>) {
-        let Some(subsystem) = self.subsystem_of(context.drive_volume(volume)) else { return };
+        let Some(subsystem) = self.subsystems.of(context.drive_volume(volume)) else { return };
         self.works.set_away(volume, false);
-        if is_zoned(&self.target, subsystem) {
-            self.to_restore.push(subsystem);
-        } else {
-            self.target.set_away(subsystem, false);
-        }
+        self.subsystems.back(&mut self.target, subsystem);
     }
 
     fn ports(&self) -> Vec<SocketAddr> {

@@ -129,7 +129,8 @@ impl Peer {
     /// Lets the budget know what it holds.
     pub(super) fn settle(&mut self, budget: &mut Budget) {
         budget.set_answers(&mut self.answers, self.effects.output.pending_bytes());
-        let waiting: usize = self.waiting.iter().map(|command| command.payload.len()).sum();
+        let second = |command: &Command| command.second.as_ref().map_or(0, |second| second.payload.len());
+        let waiting: usize = self.waiting.iter().map(|command| command.payload.len() + second(command)).sum();
         budget.set_arriving(&mut self.arriving, self.session.granted_bytes() + waiting);
     }
 
@@ -184,7 +185,8 @@ fn cost(command: &Command) -> usize {
         NvmCommand::Verify { range, .. } => range.blocks as usize * PLACE_BYTES,
         _ => 0,
     };
-    COMMAND_BYTES + command.data_bytes as usize + command.held_bytes as usize + places
+    let second = command.second.as_ref().map_or(0, |second| second.data_bytes as usize);
+    COMMAND_BYTES + command.data_bytes as usize + command.held_bytes as usize + places + second
 }
 
 impl Listener for AtTarget<'_> {

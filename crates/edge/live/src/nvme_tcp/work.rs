@@ -1,6 +1,7 @@
 //! Commands under way: from NVMe to the enclosure's requests and back.
 
 use super::fences::{Fences, Span};
+use super::fused::{self, Second};
 use super::protect::{Guarded, Mismatch};
 use crate::front::{Answered, Context};
 use crate::media::Data;
@@ -14,6 +15,7 @@ use flashyard_nvmf::target::{Command, Tag, ZoneShape};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Requests of one command are numbered below this: a reset of all zones makes one for each of them, a Copy up to 257.
 const PARTS: u64 = 2 * ZoneShape::ZONES_MAX;
@@ -54,12 +56,16 @@ struct Work {
     kind: Kind,
     /// The work that a Copy has still to do; `None` for everything else.
     copying: Option<Box<Copying>>,
+    /// The Write that a Compare is fused with.
+    second: Option<Box<Second>>,
     /// The blocks of a zoned drive that it writes or resets.
     span: Option<Box<Span>>,
     payload: Vec<u8>,
     /// Its wishes about the metadata of its blocks, where they have some, and metadata that waits to be compared or written.
     guarded: Option<Box<Guarded>>,
     metadata: Vec<u8>,
+    /// The blocks that it writes fail to be read until they are written again.
+    is_lost: bool,
     /// Requests made of it, and those of them that are not answered.
     asked: u32,
     parts: u32,
@@ -76,6 +82,8 @@ pub(super) struct Done {
     pub(super) failed_at: Option<u64>,
     /// The first range of a Copy that is not copied.
     pub(super) stopped_at: Option<u32>,
+    /// The other half of a fused operation, and how it has ended.
+    pub(super) second: Option<(Tag, Status)>,
     pub(super) payload: Vec<u8>,
     pub(super) cost: usize,
 }
@@ -87,6 +95,8 @@ pub(super) struct Works {
     /// Those that were over as they began.
     over: Vec<usize>,
     fences: Fences,
+    /// Commands that are over and have blocks for themselves.
+    to_release: Vec<usize>,
     /// Volumes that do not answer.
     away: BTreeSet<VolumeId>,
 }
@@ -117,11 +127,11 @@ impl Works {
         &mut self,
         place: usize,
         (volume, is_zoned): (VolumeId, bool),
-        command: Command,
+        mut command: Command,
         cost: usize,
         context: &mut Context<'_>,
     ) {
-        let Command { tag, operation, protection, payload, .. } = command;
+        let (operation, protection) = (command.operation, command.protection);
         let metadata = context.metadata(volume);
         let guarded = protection.filter(|_| !metadata.is_none()).map(|asked| {
             let block_bytes = context.volume(volume).map_or(0, |volume| volume.block_bytes as usize);
@@ -131,6 +141,8 @@ impl Works {
         // It may have waited for room while its namespace was formatted.
         let is_stale = protection.is_some() != guarded.is_some();
         let protected = context.volume(volume).is_some_and(|volume| volume.protected);
+        let second = Second::of(&mut command, guarded.as_deref(), protected);
+        let Command { tag, payload, .. } = command;
         let kind = match operation {
             NvmCommand::Read { .. } => Kind::Read,
             NvmCommand::Compare { .. } => Kind::Compare,
@@ -144,12 +156,30 @@ impl Works {
         let span = if is_zoned { self.fences.span(&operation, &payload) } else { None };
         let copying = None;
         let (metadata, failed_at) = (Vec::new(), None);
-        let work =
-            Work { volume, tag, kind, copying, span, payload, guarded, metadata, asked, parts, status, failed_at };
+        let work = Work {
+            volume,
+            tag,
+            kind,
+            copying,
+            second,
+            span,
+            payload,
+            guarded,
+            metadata,
+            is_lost: false,
+            asked,
+            parts,
+            status,
+            failed_at,
+        };
         let number = self.under_way.begin(place, cost, work);
+        // Before the number claims anything again.
+        self.release(context);
         if is_stale {
             self.fail(number, Status::INVALID_NAMESPACE.do_not_retry());
             self.note_asked(number);
+        } else if let Some(second) = self.work(number).and_then(|work| work.second.as_deref()) {
+            second.claim(tags_of(number), volume, context);
         } else if self.is_fenced(number) {
             self.fences.hold(number, operation);
         } else {
@@ -168,6 +198,14 @@ impl Works {
         self.fences.any_reset() && others().filter_map(|other| other.span.as_deref()).any(|other| span.waits_for(other))
     }
 
+    /// A command has its blocks for itself: it begins in the next turn. It may be over by now.
+    pub(super) fn claimed(&mut self, tag: u64) {
+        let number = (tag / PARTS) as usize;
+        if self.work(number).and_then(|work| work.second.as_mut()).is_some_and(|second| second.begins()) {
+            self.under_way.go_on_next(number);
+        }
+    }
+
     /// Whether commands that have waited for others may go on now.
     pub(super) fn has_to_go_on(&self) -> bool {
         self.fences.is_due()
@@ -183,6 +221,11 @@ impl Works {
                 self.note_asked(number);
             }
         }
+    }
+
+    /// Commands that are over need no blocks for themselves.
+    fn release(&mut self, context: &mut Context<'_>) {
+        self.to_release.drain(..).for_each(|number| fused::release(tags_of(number).start, context));
     }
 
     /// A command of which nothing could be asked is over.
@@ -258,10 +301,12 @@ impl Works {
                     }
                 }
             }
+            NvmCommand::WriteUncorrectable { range } => {
+                self.work(number).into_iter().for_each(|work| work.is_lost = true);
+                self.range(number, Operation::Write, range, Payload::Zeros, context);
+            }
             // The target does not hand these on.
-            NvmCommand::WriteUncorrectable { .. }
-            | NvmCommand::ZoneAppend { .. }
-            | NvmCommand::ZoneManagementReceive { .. } => {
+            NvmCommand::ZoneAppend { .. } | NvmCommand::ZoneManagementReceive { .. } => {
                 self.fail(number, Status::INVALID_OPCODE.do_not_retry());
             }
         }
@@ -302,7 +347,7 @@ impl Works {
         let tag = number as u64 * PARTS + u64::from(work.asked);
         let request = VolumeRequest { volume: work.volume, operation, first, count, source };
         let metadata = if operation == Operation::Write { std::mem::take(&mut work.metadata) } else { Vec::new() };
-        match context.submit_with(tag, request, payload, metadata) {
+        match context.submit_with(tag, request, (payload, metadata), work.is_lost) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;
@@ -367,10 +412,16 @@ impl Works {
 
     fn end(&mut self, number: usize) -> Option<Done> {
         let under_way::Command { place, cost, work } = self.under_way.end(number)?;
-        let Work { tag, status, failed_at, copying, span, payload, .. } = work;
+        let Work { tag, mut status, failed_at, copying, second, span, payload, .. } = work;
         self.fences.ended(number, span.as_deref());
+        let second = second.map(|second| {
+            self.to_release.push(number);
+            let (first, last) = second.statuses(status);
+            status = first;
+            (second.tag, last)
+        });
         let stopped_at = copying.map(|copying| copying.at as u32);
-        Some(Done { place: place?, tag, status, failed_at, stopped_at, payload, cost })
+        Some(Done { place: place?, tag, status, failed_at, stopped_at, second, payload, cost })
     }
 
     /// Commands that are over without a request of their own, or without one more.
@@ -386,6 +437,7 @@ impl Works {
     /// Asks for what follows in commands of several steps, and for what has waited.
     pub(super) fn follow_up(&mut self, context: &mut Context<'_>) {
         self.let_go(context);
+        self.release(context);
         for number in self.under_way.take_to_go_on() {
             self.go_on(number, context);
             self.note_asked(number);
@@ -395,6 +447,9 @@ impl Works {
     /// The next step of a command: of a Copy a read or a write, otherwise the flush behind a write.
     fn go_on(&mut self, number: usize, context: &mut Context<'_>) {
         let Some(work) = self.work(number) else { return };
+        if let Some(operation) = work.second.as_mut().and_then(|second| second.take_next()) {
+            return self.ask(number, operation, context);
+        }
         match work.copying.as_deref().and_then(Copying::next) {
             Some((Operation::Write, range)) => {
                 if !work.takes_over_metadata(range) {
@@ -431,7 +486,11 @@ impl Works {
 
     /// The connection at `place` is closed: no host waits for its commands any more.
     pub(super) fn abandon(&mut self, place: usize, context: &mut Context<'_>) {
+        let is_it = |command: &under_way::Command<Work>| command.place == Some(place) && command.work.second.is_some();
+        let claims: Vec<usize> =
+            self.under_way.iter().filter(|(_, command)| is_it(command)).map(|(number, _)| number).collect();
         let abandoned = self.under_way.abandon(place);
+        self.to_release.extend(claims.into_iter().filter(|&number| self.under_way.get(number).is_none()));
         // Those between two steps are over.
         self.fences.look_again();
         for number in abandoned {
@@ -447,6 +506,12 @@ impl Works {
             }
         }
     }
+}
+
+/// Numbers of the requests of a command.
+fn tags_of(number: usize) -> Range<u64> {
+    let first = number as u64 * PARTS;
+    first..first + PARTS
 }
 
 /// Some may have been answered: giving those up does nothing.
@@ -492,6 +557,15 @@ impl Work {
                 }
                 return !copying.is_unwanted;
             }
+        }
+        if let Some(second) = &mut self.second
+            && second.follows()
+        {
+            self.kind = Kind::Other { flush: second.flush };
+            self.payload = std::mem::take(&mut second.payload);
+            self.guarded = second.guarded.take();
+            self.metadata.clear();
+            return true;
         }
         self.kind == Kind::Other { flush: true }
     }

@@ -9,6 +9,7 @@ use flashyard_served::Session;
 use flashyard_units::VolumeId;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Nothing takes longer but what never ends.
@@ -24,8 +25,18 @@ pub(crate) struct Served {
 
 /// Serves the enclosure over NVMe/TCP and NBD while `clients` works.
 pub(crate) fn serve<R: Send>(limits: Limits, tempo: Tempo, clients: impl FnOnce(Served) -> R + Send) -> R {
+    serve_from(None, true, (limits, tempo), clients)
+}
+
+/// Serves the enclosure so, from a directory if there is one, to hosts of NVMe/TCP or to none.
+pub(crate) fn serve_from<R: Send>(
+    directory: Option<&Path>,
+    has_hosts: bool,
+    (limits, tempo): (Limits, Tempo),
+    clients: impl FnOnce(Served) -> R + Send,
+) -> R {
     let scenario = scenario("0.5");
-    let SetUp { world, media, .. } = enclosure_of(&scenario, None).expect("its enclosure can serve");
+    let SetUp { world, media, .. } = enclosure_of(&scenario, directory).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &exported(), tempo).expect("there is a poll");
     engine.set_limits(limits);
     let volumes = engine.volumes().to_vec();
@@ -41,7 +52,9 @@ pub(crate) fn serve<R: Send>(limits: Limits, tempo: Tempo, clients: impl FnOnce(
     let named: Vec<_> = volumes.iter().map(|&volume| (format!("drive-{}", volume.id), volume)).collect();
     let nbd = Nbd::new(&NbdAddress::Tcp(any), &named).expect("the loopback can be listened on");
     let &NbdAddress::Tcp(nbd_address) = nbd.address() else { panic!("a port of TCP was asked for") };
-    engine.add_front(Box::new(front));
+    if has_hosts {
+        engine.add_front(Box::new(front));
+    }
     engine.add_front(Box::new(nbd));
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));

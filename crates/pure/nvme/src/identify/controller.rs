@@ -204,6 +204,10 @@ const _: () = assert!(size_of::<IdentifyController>() == crate::IDENTIFY_BYTES);
 impl IdentifyController {
     /// Optional admin command: Format NVM.
     pub const FORMAT: u16 = 1 << 1;
+    /// Optional admin command: Device Self-test.
+    pub const SELF_TEST: u16 = 1 << 4;
+    /// Self-test options: one test at a time of the subsystem.
+    pub const SELF_TEST_SINGLE: u8 = 1;
     /// Optional admin commands: Namespace Management and Namespace Attachment.
     pub const NAMESPACE_MANAGEMENT: u16 = 1 << 3;
     /// Sanitize: block erase is there.
@@ -228,6 +232,8 @@ impl IdentifyController {
     pub const VERIFY: u16 = 1 << 7;
     /// Copy is there.
     pub const COPY: u16 = 1 << 8;
+    /// A Compare and a Write can be fused ([`Self::fused`]).
+    pub const COMPARE_AND_WRITE: u16 = 1 << 0;
     /// SGLs are there, of any alignment ([`Self::sgl`]).
     pub const SGL_SUPPORTED: u32 = 1 << 0;
     /// The address of a data block may be an offset into the capsule.

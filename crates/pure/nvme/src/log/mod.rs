@@ -5,12 +5,14 @@ mod capacity;
 mod discovery;
 mod health;
 mod sanitize;
+mod self_test;
 
 pub use ana::{AnaGroup, AnaState, ana_log, read_ana_log};
 pub use capacity::CapacityLog;
 pub use discovery::{DiscoveryEntry, DiscoveryHeader, discovery_log};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
 pub use sanitize::SanitizeLog;
+pub use self_test::{SelfTestLog, SelfTestResult};
 
 /// Identifiers of log pages.
 pub mod page {
@@ -26,6 +28,8 @@ pub mod page {
     pub const CHANGED_NAMESPACES: u8 = 0x04;
     /// Commands and their effects.
     pub const EFFECTS: u8 = 0x05;
+    /// Self-tests, [`super::SelfTestLog`].
+    pub const SELF_TEST: u8 = 0x06;
     /// Asymmetric namespace access.
     pub const ANA: u8 = 0x0C;
     /// Discovery.

@@ -68,8 +68,8 @@ impl Session {
         if self.fenced == 0 && !heard.is_empty() {
             target.wake.extend(target.fences.fall(id));
         }
-        for command in target.fences.take_answers(id) {
-            self.respond(command, Answer::SUCCESS, effects);
+        for (command, status) in target.fences.take_answers(id) {
+            self.respond(command, Answer { status, result: 0 }, effects);
         }
     }
 
@@ -104,6 +104,7 @@ impl Session {
         (self.aborts_open, self.fenced) = (0, 0);
         let id = self.id;
         target.wake.extend(target.fences.leave(id));
+        target.keeping.leave(id);
         let Some(controller) = self.controller(target) else { return };
         for abort in controller.aborts.extract_if(.., |abort| abort.session == id) {
             controller.answers.push_back((abort.command_id, Answer::result(NOT_ABORTED)));

@@ -5,6 +5,7 @@ use super::directory::Target;
 use super::erase;
 use super::manage;
 use super::reserve;
+use super::self_test;
 use super::session::Session;
 use flashyard_nvme::admin::{AdminCommand, Select};
 use flashyard_nvme::feature::id;
@@ -59,6 +60,9 @@ impl Session {
             AdminCommand::AttachNamespace { nsid, select } => {
                 return manage::attach(self, target, sqe.command_id.get(), (nsid, select), data);
             }
+            AdminCommand::SelfTest { nsid, code } => {
+                return self_test::take(self, target, sqe.command_id.get(), (nsid, code));
+            }
             AdminCommand::Identify(identify) => self.identify(target, &identify, reply),
             AdminCommand::GetLogPage(get) => self.log_page(target, &get, room, reply),
             AdminCommand::SetFeatures { save: true, .. } => Answer::refusal(Status::FEATURE_NOT_SAVEABLE),
@@ -69,7 +73,8 @@ impl Session {
                 }
             }
             AdminCommand::SetFeatures { feature, values, .. } if reserve::is_feature(feature) => {
-                target.set_reservation_feature(self.queue.controller, feature, sqe.nsid.get(), values[0])
+                let by = (self.queue.controller, sqe.command_id.get());
+                return target.set_reservation_feature(by, feature, sqe.nsid.get(), values[0]);
             }
             AdminCommand::SetFeatures { feature, values, .. } => {
                 self.set_feature(target, now, feature, sqe.nsid.get(), values, data)

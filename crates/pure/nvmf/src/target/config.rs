@@ -80,6 +80,19 @@ pub struct Subsystem {
     pub has_remap: bool,
     /// How hosts may create and delete namespaces; `None`: they may not.
     pub management: Option<Management>,
+    /// Abilities of its backend beside reading and writing.
+    pub abilities: Abilities,
+}
+
+/// Commands that a backend may be able to carry out, which are announced then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// A Compare and a Write as one: [`Command::second`](super::Command::second).
+    pub fused: bool,
+    /// [`NvmCommand::WriteUncorrectable`](flashyard_nvme::nvm::NvmCommand::WriteUncorrectable).
+    pub uncorrectable: bool,
+    /// Self-tests: [`Wish::SelfTest`](super::Wish::SelfTest).
+    pub self_test: bool,
 }
 
 /// Limits of the namespaces that hosts create.
@@ -143,6 +156,8 @@ pub struct Namespace {
     pub is_private: bool,
     /// Tells it from others that the subsystem has had under its identifier.
     pub serial: u32,
+    /// Registrations with it can outlast a loss of power: the owner of the target keeps them ([`super::next_change`]).
+    pub keeps_reservations: bool,
 }
 
 /// The zones of a namespace, all alike, in blocks.
@@ -456,6 +471,7 @@ impl Subsystem {
             has_write_cache: true,
             has_remap: false,
             management: None,
+            abilities: Abilities::default(),
         }
     }
 
@@ -491,6 +507,12 @@ impl Subsystem {
         // Protection information names the block that it was written to.
         let is_of_units = |it: &Namespace| it.metadata.is_none() && it.hints.is_none_or(|hints| hints.unit == 1);
         self.has_remap && self.namespaces.len() == 1 && self.namespaces.iter().all(is_of_units)
+    }
+
+    /// Whether blocks may be made uncorrectable now: such that are whole units, as the mark is of a unit.
+    pub(super) fn takes_uncorrectable(&self) -> bool {
+        let is_of_units = |it: &Namespace| it.zones.is_none() && it.hints.is_none_or(|hints| hints.unit == 1);
+        self.abilities.uncorrectable && self.namespaces.iter().all(is_of_units)
     }
 
     /// The greatest identifier that a namespace may have.
@@ -536,6 +558,7 @@ impl Namespace {
             attachment: Attachment::ALL,
             is_private: false,
             serial: 0,
+            keeps_reservations: false,
         }
     }
 

@@ -2,17 +2,18 @@
 
 use super::answer::Answer;
 use super::attachment::{Attach, NewNamespace};
-use super::config::{ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
+use super::config::{Abilities, ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
 use super::effects::{Command, SessionId};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
+use super::keeping::Keeping;
 use super::reservation::Reservations;
 use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
-use flashyard_nvme::log::AnaState;
+use flashyard_nvme::log::{AnaState, SelfTestLog};
 use flashyard_nvme::protection::Metadata;
 use flashyard_units::SimTime;
 use std::cmp::Reverse;
@@ -64,6 +65,13 @@ pub enum Wish {
     },
     /// To keep it that controllers have a namespace, or have it no more; [`attach_controllers`](super::attach_controllers) follows where that is done.
     Attach(Attach),
+    /// To test itself, or to end the test that is under way. It is settled once that has begun, or ended.
+    SelfTest {
+        /// Namespace that is tested, [`flashyard_nvme::NSID_ALL`], or zero for none.
+        nsid: u32,
+        /// [`SelfTestLog::SHORT`], [`SelfTestLog::EXTENDED`] or [`SelfTestLog::ABORT`].
+        code: u8,
+    },
 }
 
 /// The state that all connections of a target share.
@@ -97,6 +105,10 @@ pub struct Target {
     pub(super) reserved: Vec<usize>,
     /// Commands of preempted hosts that others wait for.
     pub(super) fences: Fences,
+    /// Changes of reservations that wait for being kept.
+    pub(super) keeping: Keeping,
+    /// By subsystem: its self-tests.
+    pub(super) self_tests: Vec<SelfTestLog>,
     /// Blocks that hold something, of namespaces of subsystems that have several.
     pub(super) used: BTreeMap<(usize, u32), u64>,
 }
@@ -115,6 +127,7 @@ impl Target {
             figures: config.subsystems.iter().map(Figures::of).collect(),
             errors: vec![0; config.subsystems.len()],
             away: vec![false; config.subsystems.len()],
+            self_tests: vec![SelfTestLog::NEVER; config.subsystems.len()],
             config,
             controllers: Vec::new(),
             ana: BTreeMap::new(),
@@ -130,6 +143,7 @@ impl Target {
             used: BTreeMap::new(),
             reserved: Vec::new(),
             fences: Fences::default(),
+            keeping: Keeping::default(),
         })
     }
 
@@ -467,6 +481,11 @@ pub fn set_used_blocks(target: &mut Target, subsystem: usize, nsid: u32, used_bl
 /// Sets how hosts may create and delete namespaces of `subsystem`.
 pub fn set_management(target: &mut Target, subsystem: usize, management: Option<Management>) {
     target.config.subsystems[subsystem].management = management;
+}
+
+/// Sets what the backend of `subsystem` can do.
+pub fn set_abilities(target: &mut Target, subsystem: usize, abilities: Abilities) {
+    target.config.subsystems[subsystem].abilities = abilities;
 }
 
 /// Whether a command is about a namespace that is still the one for which it came.

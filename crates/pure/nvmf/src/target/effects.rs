@@ -55,6 +55,10 @@ pub struct Command {
     /// [`flashyard_nvme::nvm::DsmRange`]: Reset with blocks to deallocate, after what was asked for before of these blocks and
     /// before what is asked for later; Finish with blocks to be written with zeros.
     pub payload: Vec<u8>,
+    /// The Write that this Compare is fused with, of the same blocks: it is carried out if they are equal, and nothing else writes them
+    /// between the two. Each is completed by its own tag; a Write that is not carried out ends with
+    /// [`flashyard_nvme::Status::ABORTED_FUSED_FAILED`].
+    pub second: Option<Box<Command>>,
 }
 
 /// Why a connection is to be closed.

@@ -126,11 +126,16 @@ impl Session {
             return Answer::refusal(Status::INVALID_FIELD);
         }
         let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
+        let place = controller.subsystem;
         let features = match select {
             Select::Current => controller.features,
             // Nothing is saved, and then the saved value is the default.
             Select::Default | Select::Saved => Features::DEFAULT,
-            Select::Supported => return Answer::result(u64::from(supported(feature).encode())),
+            Select::Supported => {
+                let namespaces = place.map(|place| &target.config.subsystems[place].namespaces[..]).unwrap_or_default();
+                let keeps = namespaces.iter().any(|namespace| namespace.keeps_reservations);
+                return Answer::result(u64::from(supported(feature, keeps).encode()));
+            }
             Select::Reserved(_) => return Answer::refusal(Status::INVALID_FIELD),
         };
         let value = match feature {
@@ -191,9 +196,13 @@ fn is_known(feature: u8, is_discovery: bool) -> bool {
     }
 }
 
-fn supported(feature: u8) -> Supported {
-    let is_fixed =
-        matches!(feature, id::HOST_ID | id::INTERRUPT_COALESCING | id::INTERRUPT_VECTOR | id::RESERVATION_PERSISTENCE);
+/// How a feature may be set, where registrations can outlast a loss of power or not.
+fn supported(feature: u8, keeps_reservations: bool) -> Supported {
+    let is_fixed = match feature {
+        id::HOST_ID | id::INTERRUPT_COALESCING | id::INTERRUPT_VECTOR => true,
+        id::RESERVATION_PERSISTENCE => !keeps_reservations,
+        _ => false,
+    };
     Supported { saveable: false, per_namespace: reserve::is_feature(feature), changeable: !is_fixed }
 }
 

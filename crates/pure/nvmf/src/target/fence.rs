@@ -7,6 +7,7 @@
 //! Source: \[P\] NVM Express Base 2.0, section 8.19: Preempt and Abort.
 
 use super::effects::SessionId;
+use flashyard_nvme::Status;
 
 /// A connection and a command of it that waits.
 pub(super) type Waiting = (SessionId, u16);
@@ -24,8 +25,8 @@ struct Fence {
 #[derive(Debug, Default)]
 pub(super) struct Fences {
     standing: Vec<Fence>,
-    /// Commands that have waited long enough.
-    answers: Vec<Waiting>,
+    /// Commands that have waited long enough, for this or for something else, and how they end.
+    answers: Vec<(Waiting, Status)>,
 }
 
 impl Fences {
@@ -53,19 +54,25 @@ impl Fences {
         let mut over: Vec<Waiting> = fallen.into_iter().map(|fence| fence.by).collect();
         over.dedup();
         over.retain(|by| self.standing.iter().all(|fence| fence.by != *by));
-        self.answers.extend(&over);
+        self.answers.extend(over.iter().map(|&by| (by, Status::SUCCESS)));
         over.into_iter().map(|(session, _)| session).collect()
     }
 
-    /// Commands of the connection that have waited long enough.
-    pub(super) fn take_answers(&mut self, by: SessionId) -> Vec<u16> {
-        self.answers.extract_if(.., |(session, _)| *session == by).map(|(_, command)| command).collect()
+    /// A command that has waited for something else ends.
+    pub(super) fn answer(&mut self, by: Waiting, status: Status) {
+        self.answers.push((by, status));
+    }
+
+    /// Commands of the connection that have waited long enough, and how they end.
+    pub(super) fn take_answers(&mut self, by: SessionId) -> Vec<(u16, Status)> {
+        let of_it = self.answers.extract_if(.., |((session, _), _)| *session == by);
+        of_it.map(|((_, command), status)| (command, status)).collect()
     }
 
     /// The connection has gone: it waits for nothing, and is not waited for. Returns what [`Fences::fall`] does.
     pub(super) fn leave(&mut self, session: SessionId) -> Vec<SessionId> {
         self.standing.retain(|fence| fence.by.0 != session);
-        self.answers.retain(|(by, _)| *by != session);
+        self.answers.retain(|((by, _), _)| *by != session);
         self.hear(session);
         self.fall(session)
     }

@@ -187,8 +187,10 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     it.capacity_unallocated = u128::from(target.figures[place].unallocated_bytes).to_le_bytes();
     it.namespaces_max.set(subsystem.namespaces_max());
     it.namespaces_allowed_max.set(subsystem.namespaces_max());
+    let uncorrectable = if subsystem.takes_uncorrectable() { IdentifyController::WRITE_UNCORRECTABLE } else { 0 };
     it.nvm_optional.set(
-        IdentifyController::COMPARE
+        uncorrectable
+            | IdentifyController::COMPARE
             | IdentifyController::DATASET_MANAGEMENT
             | IdentifyController::WRITE_ZEROES
             | IdentifyController::RESERVATIONS
@@ -201,12 +203,21 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
         let sanitize = IdentifyController::SANITIZE_BLOCK_ERASE | IdentifyController::SANITIZE_DEALLOCATES;
         it.sanitize.set(sanitize | IdentifyController::SANITIZE_LEAVES_MEDIUM);
     }
+    if subsystem.abilities.self_test {
+        it.admin_optional.set(it.admin_optional.get() | IdentifyController::SELF_TEST);
+        it.self_test_options = IdentifyController::SELF_TEST_SINGLE;
+        it.self_test_time_min.set(SELF_TEST_MIN);
+    }
     // Descriptors of format 0h.
     it.copy_formats.set(1);
     // Flush of all namespaces at once is not there.
     it.write_cache = 0b100 | u8::from(subsystem.has_write_cache);
     if subsystem.takes_remaps() {
         it.announce_remap();
+    }
+    if subsystem.abilities.fused {
+        it.fused.set(IdentifyController::COMPARE_AND_WRITE);
+        it.atomic_compare_write.set(ATOMIC_BLOCKS_LESS_ONE);
     }
     it.atomic_write_normal.set(ATOMIC_BLOCKS_LESS_ONE);
     it.atomic_write_power_fail.set(ATOMIC_BLOCKS_LESS_ONE);
@@ -221,6 +232,15 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     it.fabrics_attributes = u8::from(subsystem.static_controllers);
     it.power[0].power_max.set(2500);
 }
+
+/// Capabilities of a namespace for reservations.
+fn reservations_of(namespace: &Namespace) -> u8 {
+    let persistence = if namespace.keeps_reservations { reservation::CAPABILITY_PERSISTENCE } else { 0 };
+    reservation::CAPABILITIES | persistence
+}
+
+/// Minutes that an extended self-test takes, as it is announced. \[A\] Drives are looked through within seconds; no field has less.
+const SELF_TEST_MIN: u16 = 1;
 
 /// Structures about one namespace.
 fn identify_namespace(
@@ -248,7 +268,7 @@ fn identify_namespace(
             let it = IdentifyNamespaceIndependent {
                 features: 0,
                 sharing: u8::from(!namespace.is_private),
-                reservations: reservation::CAPABILITIES,
+                reservations: reservations_of(namespace),
                 format_progress,
                 ana_group: namespace.ana_group.into(),
                 attributes: u8::from(namespace.is_read_only),
@@ -301,7 +321,7 @@ fn namespace_structure(
     fill_formats(&mut it, &blocks_of(namespace));
     it.format = namespace.format() | if namespace.metadata.is_none() { 0 } else { IdentifyNamespace::INLINE };
     it.sharing = u8::from(!namespace.is_private);
-    it.reservations = reservation::CAPABILITIES;
+    it.reservations = reservations_of(namespace);
     // Deallocated blocks read as zeros, with guards of ones, and Write Zeroes may deallocate; of a zone it writes.
     it.deallocation = 1 | u8::from(namespace.zones.is_none()) << 3;
     let copy = limits.copy(namespace.block_log2);

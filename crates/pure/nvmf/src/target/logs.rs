@@ -19,8 +19,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use zerocopy::IntoBytes;
 
-/// Pages of a controller with namespaces; the last two are not everywhere.
-const PAGES: [u8; 10] = [
+/// Pages of a controller with namespaces; the last three are not everywhere.
+const PAGES: [u8; 11] = [
     page::SUPPORTED,
     page::ERROR,
     page::SMART,
@@ -29,6 +29,7 @@ const PAGES: [u8; 10] = [
     page::EFFECTS,
     page::ANA,
     page::RESERVATION,
+    page::SELF_TEST,
     page::SANITIZE,
     page::CAPACITY,
 ];
@@ -81,6 +82,12 @@ const EFFECTS: [Effect; 20] = [
     io(nvm::opcode::REMAP, true),
 ];
 
+/// A command of subsystems that test themselves.
+const TESTING: [Effect; 1] = [admin(opcode::SELF_TEST)];
+
+/// A command of subsystems whose blocks are whole units of their backend.
+const UNCORRECTABLE: [Effect; 1] = [io(nvm::opcode::WRITE_UNCORRECTABLE, true)];
+
 /// Commands of zoned namespaces beside those.
 const ZONE_EFFECTS: [Effect; 3] = [
     io(nvm::opcode::ZONE_MANAGEMENT_SEND, true),
@@ -93,11 +100,13 @@ impl Session {
     pub(super) fn log_page(&self, target: &mut Target, get: &GetLogPage, room: u32, reply: &mut Vec<u8>) -> Answer {
         let place = self.controller(target).and_then(|controller| controller.subsystem);
         let capacity = place.and_then(|place| target.figures[place].capacity);
+        let has_tests = place.is_some_and(|place| target.config.subsystems[place].abilities.self_test);
         let is_erasable = place.is_some_and(|place| target.config.subsystems[place].is_erasable());
         let pages: Vec<u8> = match place {
             None => PAGES_DISCOVERY.to_vec(),
             Some(_) => {
                 let is_there = |page: &u8| match *page {
+                    page::SELF_TEST => has_tests,
                     page::SANITIZE => is_erasable,
                     page::CAPACITY => capacity.is_some(),
                     _ => true,
@@ -153,6 +162,7 @@ impl Session {
                 target.look(place);
                 reply.extend_from_slice(target.figures[place].erasure.page().as_bytes());
             }
+            (page::SELF_TEST, Some(place)) => reply.extend_from_slice(target.self_tests[place].as_bytes()),
             (page::ANA, Some(place)) => self.ana_page(target, place, get.specific & 1 != 0, reply),
             _ => self.discovery_page(target, reply),
         }
@@ -244,5 +254,8 @@ fn effects_of(subsystem: Option<&Subsystem>, command_set: u8) -> Option<Vec<Effe
     let zoned = if is_zoned { &ZONE_EFFECTS[..] } else { &[] };
     let erasing = if subsystem.is_some_and(Subsystem::is_erasable) { &ERASING[..] } else { &[] };
     let managing = if subsystem.is_some_and(|subsystem| subsystem.management.is_some()) { &MANAGING[..] } else { &[] };
-    Some([common, zoned, erasing, managing].concat())
+    let takes_uncorrectable = !is_zoned && subsystem.is_some_and(Subsystem::takes_uncorrectable);
+    let uncorrectable = if takes_uncorrectable { &UNCORRECTABLE[..] } else { &[] };
+    let testing = if subsystem.is_some_and(|subsystem| subsystem.abilities.self_test) { &TESTING[..] } else { &[] };
+    Some([common, zoned, erasing, managing, uncorrectable, testing].concat())
 }

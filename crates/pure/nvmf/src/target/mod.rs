@@ -15,13 +15,17 @@ mod erase;
 mod erasure;
 mod features;
 mod fence;
+mod fused;
 mod identify;
+mod keeping;
+mod kept;
 mod logs;
 mod manage;
 mod notices;
 mod plan;
 mod reservation;
 mod reserve;
+mod self_test;
 mod session;
 mod slots;
 mod transfer;
@@ -30,17 +34,19 @@ mod zones;
 
 pub use attachment::{Attach, Attachment, NewNamespace};
 pub use config::{
-    BlockFormat, ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security, Subsystem,
-    TargetConfig, WriteHints, ZoneShape,
+    Abilities, BlockFormat, ConfigError, Figures, Host, Hosts, Limits, Management, Namespace, Port, Security,
+    Subsystem, TargetConfig, WriteHints, ZoneShape,
 };
 pub use directory::{
-    Demand, Target, Wish, is_current, set_management, set_namespaces_by, set_used_blocks, settle_with,
+    Demand, Target, Wish, is_current, set_abilities, set_management, set_namespaces_by, set_used_blocks, settle_with,
 };
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
+pub use kept::{KeptReservations, ReservationChange, lose_power, next_change, restore_reservations, settle_change};
 pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;
+pub use self_test::{is_asking, set_self_test};
 pub use session::{Session, secure};
 pub use slots::Tag;
 pub use zoned::{give_up_zone, restore_zones};

@@ -55,10 +55,6 @@ impl Session {
         debug_assert!(matches!(self.queue.kind, QueueKind::Io(_)));
         let sgl = descriptor(sqe)?;
         let mut operation = NvmCommand::decode(sqe).map_err(|unknown| unknown.status())?;
-        if matches!(operation, NvmCommand::WriteUncorrectable { .. }) {
-            // Not announced: a backend would have to keep the mark on each block.
-            return Err(Status::INVALID_OPCODE.do_not_retry());
-        }
         let Some(controller) = self.controller(target) else { return Err(Status::CONTROLLER_PATHING) };
         if !controller.is_ready() {
             return Err(Status::COMMAND_SEQUENCE.do_not_retry());
@@ -73,6 +69,11 @@ impl Session {
         let is_attached = controller.has_namespace(nsid);
         let subsystem = subsystem.ok_or(Status::INVALID_OPCODE.do_not_retry())?;
         if matches!(operation, NvmCommand::Remap { .. }) && !target.config.subsystems[subsystem].takes_remaps() {
+            return Err(Status::INVALID_OPCODE.do_not_retry());
+        }
+        if matches!(operation, NvmCommand::WriteUncorrectable { .. })
+            && !target.config.subsystems[subsystem].takes_uncorrectable()
+        {
             return Err(Status::INVALID_OPCODE.do_not_retry());
         }
         if let Some(status) = target.figures[subsystem].erasure.refusal(nsid) {
@@ -135,7 +136,7 @@ fn protection_of(sqe: &Sqe, operation: &NvmCommand, namespace: &Namespace) -> Re
     let (first, information) = match *operation {
         _ if metadata.is_none() => return Ok(None),
         NvmCommand::Copy { first, protection, .. } => (first, Some(protection)),
-        NvmCommand::DatasetManagement { .. } => return Ok(None),
+        NvmCommand::DatasetManagement { .. } | NvmCommand::WriteUncorrectable { .. } => return Ok(None),
         _ => match operation.range() {
             Some(range) => (range.lba, None),
             None => return Ok(None),
@@ -154,13 +155,14 @@ fn protection_of(sqe: &Sqe, operation: &NvmCommand, namespace: &Namespace) -> Re
     Ok(Some(protection))
 }
 
-/// Whether a namespace with zones or without has such a command. A remap would write anywhere.
+/// Whether a namespace with zones or without has such a command. A remap would write anywhere, and the write pointer of a zone is
+/// found by what can be read.
 fn is_of_command_set(operation: &NvmCommand, has_zones: bool) -> bool {
     match operation {
         NvmCommand::ZoneAppend { .. }
         | NvmCommand::ZoneManagementSend { .. }
         | NvmCommand::ZoneManagementReceive { .. } => has_zones,
-        NvmCommand::Remap { .. } => !has_zones,
+        NvmCommand::Remap { .. } | NvmCommand::WriteUncorrectable { .. } => !has_zones,
         _ => true,
     }
 }

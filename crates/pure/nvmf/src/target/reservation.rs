@@ -39,6 +39,8 @@ pub(super) struct Reservations {
     pub(super) generation: u32,
     registrants: Vec<Registrant>,
     held: Option<Held>,
+    /// It outlasts a loss of power.
+    pub(super) persists: bool,
 }
 
 /// Consequences of a command for other hosts.
@@ -246,6 +248,31 @@ impl Reservations {
             }
         }
         consequences
+    }
+
+    /// The kind of the reservation that is held, and the place of its holder: see [`Reservations::from_parts`].
+    pub(super) fn holder(&self) -> Option<(ReservationKind, usize)> {
+        let held = self.held.as_ref()?;
+        let place = self.registrants.iter().position(|registrant| registrant.host == held.holder);
+        Some((held.kind, place.unwrap_or(0)))
+    }
+
+    /// The state of these registrants, one of which holds a reservation; where all hold it the place is of no meaning. `None` where
+    /// there can be no such state.
+    pub(super) fn from_parts(
+        generation: u32,
+        registrants: Vec<Registrant>,
+        holder: Option<(ReservationKind, usize)>,
+    ) -> Option<Self> {
+        let are_apart =
+            (1..registrants.len()).all(|at| registrants[..at].iter().all(|it| it.host != registrants[at].host));
+        let has_keys = registrants.iter().all(|registrant| registrant.key != 0);
+        let held = match holder {
+            None => None,
+            Some((kind, place)) => Some(Held { kind, holder: registrants.get(place)?.host.clone() }),
+        };
+        let is_state = are_apart && has_keys && registrants.len() <= REGISTRANTS_MAX;
+        is_state.then_some(Self { generation, registrants, held, persists: true })
     }
 
     fn tell_of_release(&self, host: &HostIdentity, consequences: &mut Consequences) {

@@ -1,7 +1,7 @@
 //! Reservations, as controllers see them: commands, features, news.
 //!
-//! The state belongs to the namespaces of a target ([`Reservations`]): it outlasts controllers, and drives that go away and
-//! come back. It ends with the target.
+//! The state belongs to the namespaces of a target ([`Reservations`]): it outlasts controllers, and drives that are cut off. Some
+//! outlasts a loss of power as well ([`super::kept`]).
 
 use super::answer::Answer;
 use super::controller::Controller;
@@ -12,8 +12,9 @@ use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::fabrics::CONTROLLER_DYNAMIC;
 use flashyard_nvme::feature::id;
 use flashyard_nvme::log::AnaState;
+use flashyard_nvme::nvm::opcode;
 use flashyard_nvme::reservation::{
-    AcquireAction, Keys, Notice, ReportedRegistrant, ReservationCommand, ReservationReport,
+    AcquireAction, Keys, Notice, PERSISTENCE_ON, ReportedRegistrant, ReservationCommand, ReservationReport,
 };
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{NSID_ALL, Sqe, Status};
@@ -47,7 +48,7 @@ impl Target {
         found.is_some_and(|reservations| reservations.refuses(host, is_read))
     }
 
-    /// Answers a command about reservations; `None`: the answer comes later.
+    /// Answers a command about reservations; `None`: the answer comes later, of a change that is to be kept when it is.
     pub(super) fn answer_reservation(
         &mut self,
         by: (SessionId, ControllerKey),
@@ -55,28 +56,53 @@ impl Target {
         data: &[u8],
         reply: &mut Vec<u8>,
     ) -> Option<Answer> {
-        match carry_out(self, by, sqe, data, reply) {
-            Ok(is_over) => is_over.then_some(Answer::SUCCESS),
+        let changes = sqe.opcode != opcode::RESERVATION_REPORT;
+        if changes && !self.keeping.is_empty() {
+            // Behind those that wait.
+            self.keeping.add_command(by, sqe, data);
+            return None;
+        }
+        match decide(self, by.1, sqe, data, reply) {
             Err(status) => Some(Answer { status, result: 0 }),
+            Ok(None) => Some(Answer::SUCCESS),
+            Ok(Some(change)) => {
+                let persisted = self.reservations.get(&change.place).is_some_and(|before| before.persists);
+                if persisted || change.after.persists {
+                    self.keeping.add_command(by, sqe, data);
+                    return None;
+                }
+                commit(self, (by.0, sqe.command_id.get()), change).then_some(Answer::SUCCESS)
+            }
         }
     }
 
-    /// Sets a feature of reservations for one namespace, or for all.
-    pub(super) fn set_reservation_feature(&mut self, key: ControllerKey, feature: u8, nsid: u32, value: u32) -> Answer {
+    /// Sets a feature of reservations for one namespace, or for all; `None`: the answer comes when that is kept.
+    pub(super) fn set_reservation_feature(
+        &mut self,
+        (key, command_id): (ControllerKey, u16),
+        feature: u8,
+        nsid: u32,
+        value: u32,
+    ) -> Option<Answer> {
         let namespaces = match namespaces(self, key, nsid) {
             Ok(namespaces) => namespaces,
-            Err(status) => return Answer::refusal(status),
+            Err(status) => return Some(Answer::refusal(status)),
         };
-        let Some(controller) = self.controller(key) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
-        match feature {
+        let Some(controller) = self.controller(key) else { return Some(Answer::refusal(Status::CONTROLLER_PATHING)) };
+        let subsystem = controller.subsystem.unwrap_or_default();
+        Some(match feature {
             id::RESERVATION_MASK if value & !Notice::MASK_BITS == 0 => {
                 controller.notices.masks.extend(namespaces.into_iter().map(|nsid| (nsid, value)));
                 Answer::SUCCESS
             }
+            id::RESERVATION_PERSISTENCE if namespaces.iter().all(|&nsid| keeps(self, (subsystem, nsid))) => {
+                self.keeping.add_persistence((key, command_id), (subsystem, namespaces), value & 1 != 0);
+                return None;
+            }
             // Registrations last as long as the target, and no longer.
             id::RESERVATION_PERSISTENCE if value & 1 == 0 => Answer::SUCCESS,
             _ => Answer::refusal(Status::INVALID_FIELD),
-        }
+        })
     }
 
     /// Reads a feature of reservations of one namespace.
@@ -90,7 +116,13 @@ impl Target {
         }
         let Some(controller) = self.controller(key) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         let mask = controller.notices.masks.get(&nsid).copied().unwrap_or(0);
-        Answer::result(if feature == id::RESERVATION_MASK && current { mask.into() } else { 0 })
+        let place = (controller.subsystem.unwrap_or_default(), nsid);
+        let value = match feature {
+            _ if !current => 0,
+            id::RESERVATION_MASK => mask,
+            _ => self.reservations.get(&place).is_some_and(|state| state.persists).into(),
+        };
+        Answer::result(value.into())
     }
 
     /// Lets hosts hear what has happened to them.
@@ -135,49 +167,86 @@ fn namespaces(target: &mut Target, key: ControllerKey, nsid: u32) -> Result<Vec<
     if named.is_empty() { Err(Status::INVALID_NAMESPACE) } else { Ok(named) }
 }
 
-/// Whether it is over; an answer comes later otherwise.
-fn carry_out(
+/// The reservations of a namespace as a command leaves them, not in force yet, and its consequences.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// Subsystem and namespace.
+    pub(super) place: (usize, u32),
+    pub(super) after: Reservations,
+    consequences: Consequences,
+    /// Commands of preempted hosts are aborted.
+    is_to_abort: bool,
+}
+
+impl Change {
+    /// One without consequences for other hosts.
+    pub(super) fn of(place: (usize, u32), after: Reservations) -> Self {
+        Self { place, after, consequences: Consequences::default(), is_to_abort: false }
+    }
+}
+
+/// Whether registrations with a namespace can outlast a loss of power.
+fn keeps(target: &Target, (subsystem, nsid): (usize, u32)) -> bool {
+    target.config.subsystems[subsystem].namespace(nsid).is_some_and(|namespace| namespace.keeps_reservations)
+}
+
+/// The change that a command makes; `None` for one that makes none, and has its data in `reply`.
+///
+/// Errors: the status of the command.
+pub(super) fn decide(
     target: &mut Target,
-    (session, key): (SessionId, ControllerKey),
+    key: ControllerKey,
     sqe: &Sqe,
     data: &[u8],
     reply: &mut Vec<u8>,
-) -> Result<bool, Status> {
+) -> Result<Option<Change>, Status> {
     let command = ReservationCommand::decode(sqe)?;
     let (place, host, controller_id) = admit(target, key, sqe.nsid.get())?;
     let keys = keys_of(&command, data)?;
-    let reservations = target.reservations.entry(place).or_default();
+    let mut after = target.reservations.get(&place).cloned().unwrap_or_default();
+    let reservations = &mut after;
     let invalid = Status::INVALID_FIELD.do_not_retry();
-    let Consequences { preempted, notices } = match command {
+    let consequences = match command {
         ReservationCommand::Report { dwords_less_one, is_extended } => {
-            return report(reservations, (dwords_less_one, is_extended), sqe, reply).map(|()| true);
+            return report(reservations, (dwords_less_one, is_extended), sqe, reply).map(|()| None);
         }
         ReservationCommand::Acquire { ignores_key: true, .. }
         | ReservationCommand::Release { ignores_key: true, .. } => {
             return Err(invalid);
         }
-        // Source: \[X\] Linux asks for persistence with every registration, and its own target ignores that as well; a
-        // report says that there is none.
-        ReservationCommand::Register { action, ignores_key, .. } => {
-            reservations.register((&host, controller_id), action, ignores_key, keys)?
+        ReservationCommand::Register { action, ignores_key, persistence } => {
+            let done = reservations.register((&host, controller_id), action, ignores_key, keys)?;
+            // Source: \[X\] Linux asks for persistence with every registration, and its own target ignores that where there is
+            // none; a report says so.
+            if keeps(target, place) && persistence != 0 {
+                reservations.persists = persistence == PERSISTENCE_ON;
+            }
+            done
         }
         ReservationCommand::Acquire { action, kind, .. } => reservations.acquire(&host, action, kind, keys)?,
         ReservationCommand::Release { action, kind, .. } => reservations.release(&host, action, kind, keys.0)?,
     };
+    let is_to_abort = matches!(command, ReservationCommand::Acquire { action: AcquireAction::PreemptAndAbort, .. });
+    Ok(Some(Change { place, after, consequences, is_to_abort }))
+}
+
+/// A change comes into force, which is the answer to command `by`; returns whether that is over, as its answer comes later otherwise.
+pub(super) fn commit(target: &mut Target, by: (SessionId, u16), change: Change) -> bool {
+    let Change { place, after, consequences: Consequences { preempted, notices }, is_to_abort } = change;
+    target.reservations.insert(place, after);
     if !target.reserved.contains(&place.0) {
         target.reserved.push(place.0);
     }
     target.tell_of_reservations(place, &notices);
-    let is_to_abort = matches!(command, ReservationCommand::Acquire { action: AcquireAction::PreemptAndAbort, .. });
     if !is_to_abort {
-        return Ok(true);
+        return true;
     }
     let of_it = target.controllers.iter().flatten().filter(|controller| controller.subsystem == Some(place.0));
     let victims = of_it.filter(|controller| preempted.contains(&host_of(controller)));
     let victims: Vec<SessionId> = victims.flat_map(|it| it.io_sessions.iter().map(|(_, victim)| *victim)).collect();
-    target.fences.raise((session, sqe.command_id.get()), place.1, &victims);
+    target.fences.raise(by, place.1, &victims);
     target.wake.extend(&victims);
-    Ok(victims.is_empty())
+    victims.is_empty()
 }
 
 /// The two keys that come with a command; those that do not are zero.
@@ -236,8 +305,8 @@ fn report(
         key: registrant.key,
         host_id: registrant.host.id,
     });
-    let (generation, kind) = (state.generation, state.kind());
-    ReservationReport { generation, kind, registrants: registrants.collect() }.encode(reply);
+    let (generation, kind, persists) = (state.generation, state.kind(), state.persists);
+    ReservationReport { generation, kind, registrants: registrants.collect(), persists }.encode(reply);
     reply.truncate(len as usize);
     Ok(())
 }

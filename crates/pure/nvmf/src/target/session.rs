@@ -1,12 +1,14 @@
 //! One connection: its stream of PDUs, its queue, and the commands on it.
 
 use super::answer::Answer;
+use super::config::Subsystem;
 use super::controller::Controller;
 use super::dialogue::Dialogue;
 use super::directory::Target;
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
+use super::fused::{self, Fusion};
 use super::slots::{Slot, Slots, Tag, Work};
-use super::zoned::{Admitted, admit};
+use super::zoned::{Admitted, admit, admit_half};
 use crate::tls::Channel;
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::nvm::{Direction, NvmCommand};
@@ -41,6 +43,7 @@ pub struct Session {
     pub(super) transfers_outstanding: u32,
     pub(super) queue: Queue,
     pub(super) slots: Slots,
+    fusion: Fusion,
     /// Abort commands about commands of this connection that are not settled.
     pub(super) aborts_open: usize,
     /// Commands at the backend that a host waits for which has preempted this one.
@@ -121,6 +124,7 @@ impl Session {
                 dialogue: None,
             },
             slots: Slots::default(),
+            fusion: Fusion::default(),
             aborts_open: 0,
             fenced: 0,
             sink: Sink::Discard,
@@ -353,7 +357,7 @@ impl Session {
         &mut self,
         target: &mut Target,
         now: SimTime,
-        sqe: Sqe,
+        mut sqe: Sqe,
         data_len: u32,
         effects: &mut Effects,
     ) -> Result<(), FatalError> {
@@ -369,12 +373,30 @@ impl Session {
             effects.close = Some(CloseReason::ControllerEnded);
             return Ok(());
         }
+        let mut role = None;
+        if matches!(self.queue.kind, QueueKind::Io(_)) && (sqe.flags & fused::BITS != 0 || self.fusion.waits()) {
+            let can = is_of_blocks(&sqe) && can_fuse(self, target, sqe.nsid.get());
+            let (entered, ended) = self.fusion.enter(&mut self.slots, &mut sqe, can);
+            ended.into_iter().for_each(|(tag, status)| self.refuse(tag, status, effects));
+            match entered {
+                Ok(found) => role = found,
+                Err(status) => {
+                    self.respond(command_id, Answer { status, result: 0 }, effects);
+                    return Ok(());
+                }
+            }
+        }
         let planned = match self.queue.kind {
             QueueKind::Io(_) if is_of_blocks(&sqe) => self.plan_nvm(target, &sqe),
             _ => self.plan_here(target, &sqe),
         };
-        let slot = match planned.and_then(|plan| plan.check_capsule(self.capsule_limit(target), data_len)) {
+        let planned = planned.and_then(|plan| plan.check_capsule(self.capsule_limit(target), data_len));
+        let nsid = sqe.nsid.get();
+        let planned = planned.and_then(|plan| self.fusion.check(&mut self.slots, role, nsid, &plan).map(|()| plan));
+        let slot = match planned {
             Err(status) => {
+                let ended = self.fusion.note_refused(&mut self.slots, role);
+                ended.into_iter().for_each(|(tag, status)| self.refuse(tag, status, effects));
                 self.respond(command_id, Answer { status, result: 0 }, effects);
                 return Ok(());
             }
@@ -392,6 +414,7 @@ impl Session {
                 is_submitted: false,
                 is_fenced: false,
                 failed_at: None,
+                half: None,
                 result: 0,
             },
         };
@@ -400,6 +423,9 @@ impl Session {
             Work::Here(sqe) => direction_of(&sqe) == Direction::ToController,
         } && slot.expected > 0;
         let tag = self.slots.insert(slot);
+        if let Some(role) = role {
+            self.fusion.note_taken(&mut self.slots, role, tag);
+        }
         if !awaits_data {
             self.execute(target, now, tag, effects);
         } else if data_len > 0 {
@@ -429,6 +455,12 @@ impl Session {
     /// The data of a command is complete, or it has none.
     pub(super) fn execute(&mut self, target: &mut Target, now: SimTime, tag: Tag, effects: &mut Effects) {
         let Some(slot) = self.slots.get_mut(tag) else { return };
+        if slot.half.is_some() {
+            if let Some(both) = fused::note_ready(&mut self.slots, tag) {
+                execute_both(self, target, both, effects);
+            }
+            return;
+        }
         let failure = slot.failure;
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
             slot.is_submitted = true;
@@ -448,6 +480,7 @@ impl Session {
                         data_bytes,
                         held_bytes,
                         payload,
+                        second: None,
                     };
                     effects.commands.push(command);
                 }
@@ -605,6 +638,41 @@ pub(super) fn controller_of<'a>(session: &Session, target: &'a Target) -> Option
     let (index, serial) = session.queue.controller;
     let found = target.controllers.get(index).and_then(Option::as_ref);
     found.filter(|found| session.queue.kind != QueueKind::Unconnected && found.serial == serial)
+}
+
+/// Whether commands of a namespace can be fused. Zones are written behind a pointer, where nothing is to be compared.
+fn can_fuse(session: &Session, target: &mut Target, nsid: u32) -> bool {
+    let place = session.controller(target).and_then(|controller| controller.subsystem);
+    let subsystem = place.map(|place| &target.config.subsystems[place]);
+    let has_zones = |it: &Subsystem| it.namespace(nsid).is_some_and(|namespace| namespace.zones.is_some());
+    subsystem.is_some_and(|subsystem| subsystem.abilities.fused && !has_zones(subsystem))
+}
+
+/// The data of both halves of a fused operation is complete: the backend gets both, or neither.
+fn execute_both(session: &mut Session, target: &mut Target, both: [Tag; 2], effects: &mut Effects) {
+    let (key, place) =
+        (session.queue.controller, session.controller(target).and_then(|controller| controller.subsystem));
+    let halves = both.map(|tag| admit_half(target, key, place.unwrap_or(0), session.slots.get_mut(tag), tag));
+    match halves {
+        [Ok(compare), Ok(write)] => {
+            for tag in both {
+                session.slots.get_mut(tag).into_iter().for_each(|slot| slot.is_submitted = true);
+            }
+            effects.commands.push(Command { second: Some(Box::new(write)), ..compare });
+        }
+        halves => {
+            for (tag, half) in both.into_iter().zip(halves) {
+                let status = half.map_or_else(
+                    |status| status,
+                    |half| {
+                        effects.output.give(half.payload);
+                        Status::ABORTED_FUSED_FAILED.do_not_retry()
+                    },
+                );
+                session.refuse(tag, status, effects);
+            }
+        }
+    }
 }
 
 /// Whether a command of an I/O queue is for the backend, and not answered here.

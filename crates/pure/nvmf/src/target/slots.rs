@@ -48,6 +48,23 @@ impl Plan {
     }
 }
 
+/// The part of a command in a fused operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    First,
+    Second,
+}
+
+/// A command of a fused operation and its other half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Half {
+    pub(super) role: Role,
+    /// The other one, once it has come.
+    pub(super) other: Option<Tag>,
+    /// Its data is there.
+    pub(super) is_ready: bool,
+}
+
 /// An unfinished command.
 #[derive(Debug)]
 pub(super) struct Slot {
@@ -74,6 +91,8 @@ pub(super) struct Slot {
     pub(super) is_fenced: bool,
     /// The block at which the backend failed, where it is not the first.
     pub(super) failed_at: Option<u64>,
+    /// Its other half, where it is a half of a fused operation that the backend does not have yet.
+    pub(super) half: Option<Half>,
     /// Result of its completion: of a Zone Append where it succeeds, of anything else should it fail.
     pub(super) result: u64,
 }
@@ -180,6 +199,7 @@ mod tests {
             is_submitted: false,
             is_fenced: false,
             failed_at: None,
+            half: None,
             result: 0,
         }
     }

@@ -1,6 +1,8 @@
 //! Commands on their way to the backend: the last checks once their data is there, and what zones make of them.
 
 use super::directory::Target;
+use super::effects::Command;
+use super::slots::{Slot, Tag, Work};
 use super::zones::Zones;
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, CopyRange, DsmRange, NvmCommand};
@@ -50,6 +52,39 @@ pub(super) fn admit(
     let zones = subsystem.and_then(|subsystem| target.zones.get_mut(&(subsystem, nsid)));
     let Some(zones) = zones else { return Ok(Admitted::Backend { operation, held_bytes, result: 0 }) };
     enter(zones, operation, held_bytes, payload).map_err(Status::do_not_retry)
+}
+
+/// One half of a fused operation whose data is complete, as the backend gets it.
+///
+/// Errors: its status.
+pub(super) fn admit_half(
+    target: &mut Target,
+    key: (usize, u64),
+    subsystem: usize,
+    slot: Option<&mut Slot>,
+    tag: Tag,
+) -> Result<Command, Status> {
+    let slot = slot.ok_or(Status::INTERNAL)?;
+    let (Work::Nvm(operation), None) = (slot.work, slot.failure) else {
+        return Err(slot.failure.unwrap_or(Status::INTERNAL));
+    };
+    let (nsid, serial, protection, data_bytes) = (slot.nsid, slot.serial, slot.protection, slot.expected);
+    let mut payload = std::mem::take(&mut slot.payload);
+    match admit(target, key, (nsid, serial), operation, &mut payload)? {
+        Admitted::Backend { operation, held_bytes, .. } => Ok(Command {
+            tag,
+            subsystem,
+            nsid,
+            serial,
+            operation,
+            protection,
+            data_bytes,
+            held_bytes,
+            payload,
+            second: None,
+        }),
+        Admitted::Done => Err(Status::INTERNAL),
+    }
 }
 
 /// Finds the zones of `subsystem` (its place in the configuration) by the blocks that its drive holds: as the drive starts,

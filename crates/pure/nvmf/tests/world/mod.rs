@@ -35,6 +35,9 @@ pub(crate) struct World {
     pub(crate) disk: Vec<u8>,
     /// Whether each write that came had to be on the medium at its completion.
     pub(crate) forced: Vec<bool>,
+    /// The record of reservations that was kept last, and whether none can be kept any more.
+    pub(crate) kept: Vec<u8>,
+    pub(crate) keeps_nothing: bool,
     /// State of the generator that cuts streams; zero does not cut.
     cuts: u64,
 }
@@ -69,6 +72,8 @@ impl World {
             links: Vec::new(),
             disk: vec![0; 1024 * BLOCK],
             forced: Vec::new(),
+            kept: Vec::new(),
+            keeps_nothing: false,
             cuts: 0,
         }
     }
@@ -118,20 +123,34 @@ impl World {
                     link.session.receive(&mut self.target, self.now, &to_target, &mut link.effects);
                 }
                 let commands: Vec<_> = link.effects.commands.drain(..).collect();
-                for command in commands {
+                for mut command in commands {
                     if let NvmCommand::Write { fua, .. }
                     | NvmCommand::WriteZeroes { fua, .. }
                     | NvmCommand::Copy { fua, .. } = command.operation
                     {
                         self.forced.push(fua);
                     }
+                    let second = command.second.take();
                     let (tag, status, payload) = serve(&mut self.disk, command);
                     link.session.complete(&mut self.target, tag, status, payload, &mut link.effects);
+                    if let Some(write) = second {
+                        let (tag, status, payload) = match status.is_success() {
+                            true => serve(&mut self.disk, *write),
+                            false => (write.tag, Status::ABORTED_FUSED_FAILED, write.payload),
+                        };
+                        link.session.complete(&mut self.target, tag, status, payload, &mut link.effects);
+                    }
                 }
                 let to_host = self.take(index, false);
                 let link = &mut self.links[index];
                 link.host.receive(&to_host, &mut link.host_effects);
                 is_quiet &= to_target.is_empty() && to_host.is_empty();
+            }
+            while let Some(change) = target::next_change(&mut self.target) {
+                if !self.keeps_nothing {
+                    self.kept = change.record(&self.target).encode();
+                }
+                target::settle_change(&mut self.target, change, !self.keeps_nothing);
             }
             let wakes: Vec<_> = self.target.take_wakes().collect();
             for link in self.links.iter_mut().filter(|link| wakes.contains(&link.session.id())) {
