@@ -2,6 +2,7 @@
 
 use crate::error::MemoryError;
 use crate::flash::{Flash, FlashConfig, Written};
+use crate::page_cache::PAGE_BYTES;
 use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -18,13 +19,13 @@ const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 pub enum MediumConfig {
     /// Flash with a translation layer.
     Flash(FlashConfig),
-    /// Cells that are written in place, as those of 3D XPoint or DRAM: pages go round units that work on one each.
+    /// Cells that are written in place, as those of 3D XPoint or DRAM: pages, and the parts of a page, go round units that work on one each.
     InPlace {
         /// Logical pages of 4 KiB.
         pages: u32,
         /// Units that work beside each other.
         units: u32,
-        /// A page read.
+        /// A part of a page read, 256 bytes.
         read: SimSpan,
         /// A page written.
         write: SimSpan,
@@ -41,6 +42,16 @@ impl MediumConfig {
             Self::InPlace { pages, .. } => Ok(*pages),
         }
     }
+
+    /// Time in which an idle medium gives a page.
+    pub fn page_read(&self) -> SimSpan {
+        match self {
+            Self::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
+            Self::InPlace { units, read, .. } => {
+                *read * (PAGE_BYTES / u64::from(PART_BYTES)).div_ceil(u64::from(*units))
+            }
+        }
+    }
 }
 
 /// A medium of logical pages of 4 KiB.
@@ -53,7 +64,7 @@ pub enum Medium {
         units: Vec<SimTime>,
         /// Logical pages.
         pages: u32,
-        /// A page read.
+        /// A part of a page read.
         read: SimSpan,
         /// A page written.
         write: SimSpan,
@@ -127,11 +138,11 @@ impl Medium {
         }
     }
 
-    /// Reads a page; returns when its data is in the controller.
+    /// Reads a page; returns when its data is in the controller. Of cells written in place all parts are read.
     pub fn read(&mut self, now: SimTime, page: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read(now, page),
-            Self::InPlace { units, read, .. } => occupy(units, page, now, *read),
+            Self::InPlace { .. } => self.read_part(now, page, 0, PAGE_BYTES as u32),
         }
     }
 
@@ -188,5 +199,7 @@ mod tests {
         assert_eq!(medium.read_part(at(0), 0, 0, 1024), at(5), "four parts on four units");
         assert_eq!(medium.read_part(at(10), 0, 256, 2048), at(20), "eight parts");
         assert_eq!(medium.read_part(at(20), 0, 300, 100), at(25), "within one part");
+        assert_eq!(medium.read(at(30), 3), at(30) + config.page_read());
+        assert_eq!(config.page_read(), SimSpan::from_us(4 * 5), "a page is sixteen parts");
     }
 }

@@ -7,8 +7,8 @@ use crate::ahead_parts::AheadParts;
 use crate::combine::Combine;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
-    Ahead, AheadCounters, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Lent, MachineConfig, MediumConfig,
-    MemoryError, Node, PAGE_BYTES, PathConfig, PathTimes, Place, Routing, Topology,
+    Ahead, AheadCounters, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Lent, MachineConfig, MemoryError, Node,
+    PAGE_BYTES, PathConfig, PathTimes, Place, Routing, Topology,
 };
 use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
 use flashyard_units::{Bytes, Named, SimSpan, SimTime};
@@ -170,11 +170,7 @@ impl Parts {
         let mut topology = self.topology(&path, pages)?;
         topology.write_latencies(&path);
         let found = topology.devices.first().map_or(0, |device| device.end_to_end_ns);
-        let lead = match self.endpoint.medium {
-            MediumConfig::Flash(flash) => flash.read + flash.channel_rate.span_of(PAGE_BYTES),
-            MediumConfig::InPlace { read, .. } => read,
-        };
-        Ok((SimSpan::from_ns(found.into()), lead))
+        Ok((SimSpan::from_ns(found.into()), self.endpoint.medium.page_read()))
     }
 }
 

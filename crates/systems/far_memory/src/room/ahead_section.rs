@@ -152,10 +152,10 @@ pub(super) struct InPlaceSection {
     /// Capacity.
     #[schemars(extend("x-minimum" = "64 KiB", "x-maximum" = "16 TiB"))]
     capacity: Size,
-    /// Units that work beside each other, a page each.
+    /// Units that work beside each other, on a part of a page each.
     #[schemars(range(min = 1, max = 65_536))]
     units: u32,
-    /// A page of 4 KiB read.
+    /// A part of a page read, 256 bytes.
     #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
     read: Time,
     /// A page of 4 KiB written.
