@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::claimed::changes;
-use super::pending::unanswered;
+use super::request::unanswered;
 use crate::front::{Answered, Claim, Inbound};
 use crate::media::Data;
 use flashyard_blk::Payload;
@@ -36,7 +36,7 @@ fn is_quiet(engine: &Engine, claim: &Claim) -> bool {
     let end = claim.first.saturating_add(claim.count.into()).saturating_sub(1) >> shift;
     let first = claim.first >> shift;
     let units = Claim { first, count: (end - first) as u32 + 1, ..claim.clone() };
-    let mut pending = unanswered(engine).map(|(_, pending)| &pending.request);
+    let mut pending = unanswered(&engine.pending).map(|(_, pending)| &pending.request);
     let changing = engine.changes.iter().map(|(_, change)| &change.request);
     let mut larger = changing.chain(engine.gathers.iter().map(|(_, gather)| &gather.request));
     !pending.any(|request| changes(request, &units)) && !larger.any(|request| changes(request, claim))

@@ -9,8 +9,7 @@
 
 use super::Engine;
 use super::manage;
-use super::pending::unanswered;
-use super::request::{Carried, Erasing, Job, Stage, Step};
+use super::request::{Carried, Erasing, Job, Stage, Step, unanswered};
 use super::tables::{expect_metadata, job_number, prepare, set_table, show, tell};
 use super::window::Window;
 use crate::error::EngineError;
@@ -234,7 +233,7 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
 fn is_used(engine: &Engine, place: usize) -> bool {
     let volumes = &engine.erasing[place].volumes;
     let is_of_it = |volume: VolumeId| volumes.contains(&volume);
-    unanswered(engine).any(|(_, it)| it.step != Step::Erasure && is_of_it(it.request.volume))
+    unanswered(&engine.pending).any(|(_, it)| it.step != Step::Erasure && is_of_it(it.request.volume))
         || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume))
         || volumes.iter().any(|&volume| engine.claims.any_waits(volume))
 }

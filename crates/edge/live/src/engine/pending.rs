@@ -5,7 +5,7 @@ use super::change::drop_changes;
 use super::erase::deallocated;
 use super::gather::{counted, give_up_parts, reply};
 use super::protect::with_protection;
-use super::request::{Carried, Pending, Places, Step};
+use super::request::{Carried, Pending, Places, Step, unanswered};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
@@ -108,7 +108,7 @@ impl Engine {
         given_up.sort_unstable();
         drop_changes(self, |front, tag| given_up.binary_search(&(front, tag)).is_ok());
         let is_it = |pending: &Pending| given_up.binary_search(&(pending.front, pending.tag)).is_ok();
-        let found = unanswered(self).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
+        let found = unanswered(&self.pending).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
         for token in found.collect::<Vec<u32>>() {
             let dropped = self.session.control(now, Control::Drop { token });
             debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");
@@ -263,11 +263,6 @@ impl Engine {
         let over: Vec<u32> = self.given_up.extract_if(.., |token| !world.keeps(*token)).collect();
         over.into_iter().for_each(|token| self.forget(token));
     }
-}
-
-/// Requests that are waited for. Those that were given up are not: their numbers come back as late as a drive likes.
-pub(super) fn unanswered(engine: &Engine) -> impl Iterator<Item = (u32, &Pending)> {
-    engine.pending.iter().map(|(token, pending)| (token as u32, pending)).filter(|(_, pending)| !pending.is_answered)
 }
 
 /// An answer that names a unit of the drive, as one that names a block of its client: a unit has 2^`shift` of them.

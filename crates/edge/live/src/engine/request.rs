@@ -5,6 +5,7 @@ use crate::media::{Erase, Kept};
 use crate::namespaces::{Entry, Extent, Manage, units_of};
 use flashyard_blk::{Payload, VolumeRequest};
 use flashyard_flash::Slot;
+use flashyard_kernel::Slab;
 use flashyard_nvme::NSID_ALL;
 use flashyard_served::Answer;
 use flashyard_units::{DriveId, SimTime, VolumeId};
@@ -58,6 +59,11 @@ pub(super) struct Pending {
     pub(super) no_room: bool,
     /// The unit that was to be changed in part, and whose bytes could not be read.
     pub(super) damaged: Option<u32>,
+}
+
+/// Requests that are waited for. Those that were given up are not: their numbers come back as late as a drive likes.
+pub(super) fn unanswered(pending: &Slab<Pending>) -> impl Iterator<Item = (u32, &Pending)> {
+    pending.iter().map(|(token, pending)| (token as u32, pending)).filter(|(_, pending)| !pending.is_answered)
 }
 
 /// A request of a client that changes units in part.
