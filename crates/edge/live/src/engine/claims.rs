@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::claimed::changes;
+use super::request::unanswered;
 use crate::front::{Answered, Claim, Inbound};
 use crate::media::Data;
 use flashyard_blk::Payload;
@@ -28,15 +29,14 @@ pub(super) fn go_on(engine: &mut Engine) -> bool {
     !begun.is_empty()
 }
 
-/// Whether nothing that changes the blocks of a claim is under way. Requests that were given up do not count: a drive may keep them for
-/// long, and block by block they are carried out or not, whatever comes between.
+/// Whether nothing that changes the blocks of a claim is under way. Requests that were given up do not count: a drive that may still be at
+/// one is reset before it takes what the claim is for.
 fn is_quiet(engine: &Engine, claim: &Claim) -> bool {
     let shift = engine.shifts[claim.volume.index()];
     let end = claim.first.saturating_add(claim.count.into()).saturating_sub(1) >> shift;
     let first = claim.first >> shift;
     let units = Claim { first, count: (end - first) as u32 + 1, ..claim.clone() };
-    let awaited = engine.pending.iter().filter(|(_, pending)| !pending.is_answered);
-    let mut pending = awaited.map(|(_, pending)| &pending.request);
+    let mut pending = unanswered(&engine.pending).map(|(_, pending)| &pending.request);
     let changing = engine.changes.iter().map(|(_, change)| &change.request);
     let mut larger = changing.chain(engine.gathers.iter().map(|(_, gather)| &gather.request));
     !pending.any(|request| changes(request, &units)) && !larger.any(|request| changes(request, claim))

@@ -1,13 +1,15 @@
 //! Erasures of all data of a namespace, or of a drive: formats and sanitizes; and the deallocation of space that namespaces leave
 //! or get.
 //!
-//! Requests of clients that are under way end first. Then everything that the drive maps is deallocated, as a host could do it;
+//! Requests of clients that are under way end first. Those that were given up are not waited for, but a drive that the driver has
+//! lost may still carry them out: one unit is deallocated before anything is looked at, which such a drive does once it was reset.
+//! Then everything that the drive maps is deallocated, as a host could do it;
 //! where data must be left nowhere, the bytes that flash still holds are destroyed once nothing is mapped. The beginning is kept
 //! before the first block goes, and the end after the last: a process that is killed in between goes on when it is started again.
 
 use super::Engine;
 use super::manage;
-use super::request::{Carried, Erasing, Job, Step};
+use super::request::{Carried, Erasing, Job, Stage, Step, unanswered};
 use super::tables::{expect_metadata, job_number, prepare, set_table, show, tell};
 use super::window::Window;
 use crate::error::EngineError;
@@ -190,17 +192,18 @@ pub(super) fn deallocated(engine: &mut Engine, token: u32, answer: Answer) {
 pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineError> {
     let mut more = false;
     for place in (0..engine.erasing.len()).rev() {
-        if !engine.erasing[place].is_quiet {
-            let volumes = &engine.erasing[place].volumes;
-            let is_of_it = |volume: VolumeId| volumes.contains(&volume);
-            let is_client = |step: Step| step != Step::Erasure;
-            let mut pending = engine.pending.iter().map(|(_, pending)| pending);
-            let is_used = pending.any(|pending| is_client(pending.step) && is_of_it(pending.request.volume))
-                || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume))
-                || volumes.iter().any(|&volume| engine.claims.any_waits(volume));
-            engine.erasing[place].is_quiet = !is_used;
-            more |= !is_used;
+        if engine.erasing[place].stage == Stage::Waits {
+            if !is_used(engine, place) {
+                settle(engine, now, place);
+                more = true;
+            }
             continue;
+        }
+        if engine.erasing[place].stage == Stage::Settles {
+            if engine.erasing[place].under_way > 0 {
+                continue;
+            }
+            engine.erasing[place].stage = Stage::Deallocates;
         }
         more |= deallocate(engine, now, place);
         let job = &engine.erasing[place];
@@ -226,9 +229,38 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
     Ok(more)
 }
 
+/// Whether anything of clients is under way that an erasure waits for.
+fn is_used(engine: &Engine, place: usize) -> bool {
+    let volumes = &engine.erasing[place].volumes;
+    let is_of_it = |volume: VolumeId| volumes.contains(&volume);
+    unanswered(&engine.pending).any(|(_, it)| it.step != Step::Erasure && is_of_it(it.request.volume))
+        || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume))
+        || volumes.iter().any(|&volume| engine.claims.any_waits(volume))
+}
+
+/// Deallocates the first unit, whatever is there: the answer comes once nothing comes any more of requests that were given up.
+fn settle(engine: &mut Engine, now: SimTime, place: usize) {
+    engine.erasing[place].stage = Stage::Settles;
+    if let Some(first) = engine.erasing[place].next().map(|extent| extent.first) {
+        trim(engine, now, place, (first, 1));
+    }
+}
+
+fn trim(engine: &mut Engine, now: SimTime, place: usize, (first, count): (u64, u32)) {
+    let Erasing { world: volume, number, .. } = engine.erasing[place];
+    let trim = VolumeRequest { volume, operation: Operation::Trim, first, count, source: 0 };
+    // No front end has this number: its clients give nothing of it up.
+    let client = (usize::MAX, number);
+    if engine.hand_over(now, client, (trim, Window::whole(count)), Carried::NONE, Step::Erasure) {
+        engine.erasing[place].under_way += 1;
+    } else {
+        engine.erasing[place].has_failed = true;
+    }
+}
+
 /// Deallocates the next units that are mapped; returns whether some more could be looked at now.
 fn deallocate(engine: &mut Engine, now: SimTime, place: usize) -> bool {
-    let (volume, number) = (engine.erasing[place].world, engine.erasing[place].number);
+    let volume = engine.erasing[place].world;
     let mut looked_at = 0;
     while let Some(left) = engine.erasing[place].next()
         && engine.erasing[place].under_way < UNDER_WAY_MAX
@@ -242,15 +274,7 @@ fn deallocate(engine: &mut Engine, now: SimTime, place: usize) -> bool {
         let end = (first + 1..end).find(|&unit| mapped(unit) != Some(is_mapped)).unwrap_or(end);
         engine.erasing[place].advance(end - first);
         if is_mapped {
-            let count = (end - first) as u32;
-            let trim = VolumeRequest { volume, operation: Operation::Trim, first, count, source: 0 };
-            // No front end has this number: its clients give nothing of it up.
-            let client = (usize::MAX, number);
-            if engine.hand_over(now, client, (trim, Window::whole(count)), Carried::NONE, Step::Erasure) {
-                engine.erasing[place].under_way += 1;
-            } else {
-                engine.erasing[place].has_failed = true;
-            }
+            trim(engine, now, place, (first, (end - first) as u32));
         }
         looked_at += end - first;
         if looked_at >= LOOKED_AT_MAX {

@@ -5,7 +5,7 @@ use super::change::drop_changes;
 use super::erase::deallocated;
 use super::gather::{counted, give_up_parts, reply};
 use super::protect::with_protection;
-use super::request::{Carried, Pending, Places, Step};
+use super::request::{Carried, Pending, Places, Step, unanswered};
 use super::window::Window;
 use crate::error::EngineError;
 use crate::front::Answered;
@@ -107,9 +107,8 @@ impl Engine {
         give_up_parts(&self.gathers, &mut given_up);
         given_up.sort_unstable();
         drop_changes(self, |front, tag| given_up.binary_search(&(front, tag)).is_ok());
-        let is_it =
-            |pending: &Pending| !pending.is_answered && given_up.binary_search(&(pending.front, pending.tag)).is_ok();
-        let found = self.pending.iter().filter(|(_, pending)| is_it(pending)).map(|(token, _)| token as u32);
+        let is_it = |pending: &Pending| given_up.binary_search(&(pending.front, pending.tag)).is_ok();
+        let found = unanswered(&self.pending).filter(|(_, pending)| is_it(pending)).map(|(token, _)| token);
         for token in found.collect::<Vec<u32>>() {
             let dropped = self.session.control(now, Control::Drop { token });
             debug_assert!(dropped.is_ok(), "giving up names no drive: it is never refused");

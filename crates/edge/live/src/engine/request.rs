@@ -5,6 +5,7 @@ use crate::media::{Erase, Kept};
 use crate::namespaces::{Entry, Extent, Manage, units_of};
 use flashyard_blk::{Payload, VolumeRequest};
 use flashyard_flash::Slot;
+use flashyard_kernel::Slab;
 use flashyard_nvme::NSID_ALL;
 use flashyard_served::Answer;
 use flashyard_units::{DriveId, SimTime, VolumeId};
@@ -60,6 +61,11 @@ pub(super) struct Pending {
     pub(super) damaged: Option<u32>,
 }
 
+/// Requests that are waited for. Those that were given up are not: their numbers come back as late as a drive likes.
+pub(super) fn unanswered(pending: &Slab<Pending>) -> impl Iterator<Item = (u32, &Pending)> {
+    pending.iter().map(|(token, pending)| (token as u32, pending)).filter(|(_, pending)| !pending.is_answered)
+}
+
 /// A request of a client that changes units in part.
 #[derive(Debug)]
 pub(super) struct Change {
@@ -100,6 +106,17 @@ pub(super) enum Job {
     Create(Box<Entry>),
 }
 
+/// How far a job is that deallocates space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Requests of clients end first.
+    Waits,
+    /// A drive that may still carry out requests that were given up is reset first, and answers then.
+    Settles,
+    /// Units are deallocated.
+    Deallocates,
+}
+
 /// Space of a drive that is being deallocated.
 #[derive(Debug)]
 pub(super) struct Erasing {
@@ -121,8 +138,8 @@ pub(super) struct Erasing {
     pub(super) by: Option<(usize, u64)>,
     /// Deallocations under way.
     pub(super) under_way: u32,
-    /// Whether requests of clients have ended, and whether a deallocation has failed.
-    pub(super) is_quiet: bool,
+    pub(super) stage: Stage,
+    /// Whether a deallocation has failed.
     pub(super) has_failed: bool,
 }
 
@@ -135,8 +152,8 @@ impl Erasing {
         extents: Vec<Extent>,
         by: Option<(usize, u64)>,
     ) -> Self {
-        let (scope, looked_at, at, under_way, is_quiet, has_failed) = (NSID_ALL, 0, (0, 0), 0, false, false);
-        Self { number, world, kind, nsids, volumes, scope, extents, looked_at, at, by, under_way, is_quiet, has_failed }
+        let (scope, looked_at, at, under_way, stage, has_failed) = (NSID_ALL, 0, (0, 0), 0, Stage::Waits, false);
+        Self { number, world, kind, nsids, volumes, scope, extents, looked_at, at, by, under_way, stage, has_failed }
     }
 
     /// Units in all.

@@ -268,7 +268,7 @@ mod tests {
             // The process ends after that many bytes of the second record.
             let torn = after.mapping.bytes()[2048..2048 + whole].to_vec();
             band.mapping.bytes_mut()[2048..2048 + whole].copy_from_slice(&torn);
-            // The record may end as well with bytes that were there already: zeros, now and then.
+            // Bytes that were there already may end the record just as well: zeros, now and then.
             let is_whole = band.mapping.bytes()[2048..2048 + BYTES] == after.mapping.bytes()[2048..2048 + BYTES];
             prop_assert_eq!(band.life().0, Some(life(if is_whole { second } else { first }, None)));
             // The next one takes its place.
