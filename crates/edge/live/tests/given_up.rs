@@ -13,7 +13,7 @@ use flashyard_nvme::log::{SanitizeLog, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_served::Control;
-use flashyard_units::DriveId;
+use flashyard_units::{DriveId, SimSpan};
 use hosted::{NQN, Shape};
 use small::scenario_with;
 use std::net::SocketAddr;
@@ -59,13 +59,17 @@ fn find(host: &mut Host, nsid: u32) {
     }
 }
 
-/// Writes, and returns once some of the writes were answered: the others are under way.
-fn begin_writes(host: &mut Host, nsid: u32, rng: &mut Rng) {
+fn send_writes(host: &mut Host, nsid: u32) {
     for number in 0..DEPTH {
         let range = BlockRange { lba: number * u64::from(BLOCKS), blocks: BLOCKS };
         let data = vec![0x5A; BLOCKS as usize * 4096];
         host.send(nsid, NvmCommand::Write { range, fua: false }, data, 0).expect("it is connected");
     }
+}
+
+/// Writes, and returns once some of the writes were answered: the others are under way.
+fn begin_writes(host: &mut Host, nsid: u32, rng: &mut Rng) {
+    send_writes(host, nsid);
     let answered = host.ended(1 + rng.below(DEPTH - 4) as usize).expect("the drive answers");
     assert!(answered.iter().all(|done| done.status.is_success()));
 }
@@ -112,11 +116,27 @@ fn sanitize(host: &mut Host) {
     }
 }
 
-#[test]
-fn erasures_of_a_drive_that_was_pulled_under_writes_end_and_leave_nothing() {
-    const SEED: u64 = 5;
-    println!("seed {SEED}");
-    let mut rng = Rng::named(SEED, "pulls");
+/// Erases all that is held in one of three ways; returns the namespace that is there afterwards.
+fn erase(host: &mut Host, nsid: u32, way: usize) -> u32 {
+    match way % 3 {
+        0 => format(host, nsid),
+        1 => sanitize(host),
+        _ => {
+            assert_eq!(delete(host, nsid), OK);
+            let (status, created) = create(host, WRITTEN + 7, 0, false);
+            assert_eq!(status, OK);
+            find(host, created);
+            return created;
+        }
+    }
+    nsid
+}
+
+/// Serves a drive of flash that holds nothing, and breaks it under the writes of a client that then leaves; another client erases
+/// all data, and looks for it at once and after `later`.
+fn erases_behind_writes(seed: u64, later: Duration, breaks: impl Fn(&Handle, &mut Host, u32) + Sync) {
+    println!("seed {seed}");
+    let mut rng = Rng::named(seed, "given up");
     // Without a clock no time would pass in which the drive gets ready.
     let shape = Shape::divided(&[WRITTEN + 7], None);
     hosted::serve_shaped(shape, &scenario_with(&["drive.filled=0"]), None, Tempo::Scaled(1.0), |address, handle| {
@@ -125,24 +145,37 @@ fn erasures_of_a_drive_that_was_pulled_under_writes_end_and_leave_nothing() {
             let mut leaves = join(address, 1);
             find(&mut leaves, nsid);
             begin_writes(&mut leaves, nsid, &mut rng);
-            control(&handle, Control::Pull { drive: DRIVE });
+            breaks(&handle, &mut leaves, nsid);
             drop(leaves);
-            control(&handle, Control::Insert { drive: DRIVE });
             let mut host = join(address, 2);
             find(&mut host, nsid);
-            println!("round {round}: {} blocks are held", held(&mut host, nsid).len());
-            match round % 3 {
-                0 => format(&mut host, nsid),
-                1 => sanitize(&mut host),
-                _ => {
-                    assert_eq!(delete(&mut host, nsid), OK);
-                    let (status, created) = create(&mut host, WRITTEN + 7, 0, false);
-                    assert_eq!(status, OK);
-                    nsid = created;
-                    find(&mut host, nsid);
-                }
+            if round < 3 {
+                // Reads of the later rounds would only wait until the drive goes on.
+                println!("round {round}: {} blocks are held", held(&mut host, nsid).len());
             }
+            nsid = erase(&mut host, nsid, round);
             assert_eq!(held(&mut host, nsid), [0; 0], "round {round}");
+            std::thread::sleep(later);
+            assert_eq!(held(&mut host, nsid), [0; 0], "round {round}, later");
         }
     });
+}
+
+#[test]
+fn erasures_of_a_drive_that_was_pulled_under_writes_end_and_leave_nothing() {
+    erases_behind_writes(5, Duration::ZERO, |handle, _, _| {
+        control(handle, Control::Pull { drive: DRIVE });
+        control(handle, Control::Insert { drive: DRIVE });
+    });
+}
+
+#[test]
+fn erasures_of_a_drive_whose_firmware_hangs_under_writes_end_and_leave_nothing() {
+    // The driver sits out the shorter ones, and gives the drive up for the longer.
+    for (seed, ms) in [(6, 5), (7, 200)] {
+        erases_behind_writes(seed, Duration::from_millis(2 * ms), |handle, leaves, nsid| {
+            control(handle, Control::Hang { drive: DRIVE, span: SimSpan::from_ms(ms) });
+            send_writes(leaves, nsid);
+        });
+    }
 }

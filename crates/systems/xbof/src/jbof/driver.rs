@@ -47,13 +47,8 @@ impl Jbof {
             let request = &self.enclosure.requests[id as usize];
             let (owner, phase, compute) = (request.drive, request.phase, self.policy.compute(id, request));
             let attempt = self.enclosure.attempt(id);
-            if attempt == Attempt::Dead || phase == Phase::Held {
-                continue;
-            }
-            if attempt == Attempt::Withdrawn {
-                if owner == drive {
-                    self.enclosure.retire(id);
-                }
+            // A drive that goes on unaware ends what was withdrawn when it comes to it; a reset does so otherwise.
+            if matches!(attempt, Attempt::Dead | Attempt::Withdrawn) || phase == Phase::Held {
                 continue;
             }
             if owner == drive {
@@ -258,6 +253,15 @@ impl Enclosure {
         withdrawn
     }
 
+    /// The firmware of `drive` has forgotten what it had not come to: nothing else ends what was withdrawn of it.
+    fn retire_withdrawn(&mut self, drive: DriveId) {
+        for id in 0..self.requests.len() as u32 {
+            if self.requests[id as usize].drive == drive && self.attempt(id) == Attempt::Withdrawn {
+                self.retire(id);
+            }
+        }
+    }
+
     /// Resets a drive that was given up, once it answers.
     fn reset_when_it_answers(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
@@ -266,6 +270,7 @@ impl Enclosure {
         }
         state.health[drive.index()].ready = false;
         self.drives[drive.index()].reset(now);
+        self.retire_withdrawn(drive);
         self.lose_memory(drive);
         if let Policy::Lending(lending) = policy {
             // It may have taken and lent something since it was given up, unaware of that.
