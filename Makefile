@@ -19,7 +19,7 @@ CRATE ?= kernel
 SHARD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick dist test-dist test faults faults-cvfs planted mutants record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-spdk test-python site
+.PHONY: help demo quick dist test-dist test faults faults-cvfs planted mutants record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-studies test-spdk test-python site
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -61,6 +61,9 @@ test-long: ## the tests that take minutes each: the table of wear leveling, a hu
 	$(CARGO) test --release -p flashyard-faults --lib -- --ignored --nocapture
 	$(CARGO) test --release -p flashyard-far-memory --test combinations --test pictures -- --ignored
 	$(CARGO) test --release -p flashyard-paraid --test heteroraid -- --ignored
+
+test-studies: ## the tables of the pages on lending against runs, with the package that `make test-python` has built (some minutes)
+	python/.venv/bin/python python/studies/lending.py --check
 
 test-spdk: ## the host of SPDK against our target, from a Python module that it takes from the package index (huge pages)
 	FLASHYARD_REQUIRE=pynvme $(CARGO) test -p flashyard-conformance --test pynvme -- --nocapture

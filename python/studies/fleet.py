@@ -18,8 +18,7 @@ from typing import Any
 
 import flashyard
 import polars
-
-ROOT = Path(__file__).resolve().parents[2]
+from pages import DOCS, plots, save, written
 
 #: Drives of a point, a site: arrays of 8.
 ARRAYS, DRIVES = 25, 8
@@ -175,13 +174,7 @@ def difference(fleets: dict[str, Fleet]) -> Mean:
 
 def draw(fleets: dict[str, Fleet], file: Path) -> None:
     """Draws first drives in use, ends by month, and both fans."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "fleet", "font.family": "sans-serif", "font.size": 9})
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(2, 2, figsize=(9, 6.2), layout="constrained")
+    figure, panels = plots("fleet").subplots(2, 2, figsize=(9, 6.2), layout="constrained")
     (left, ends), fans = panels
     for (name, fleet), style in zip(fleets.items(), ("-", "--", "-"), strict=True):
         months = range(1, fleet.months + 1)
@@ -215,17 +208,7 @@ def draw(fleets: dict[str, Fleet], file: Path) -> None:
     for panel in panels.flat:
         panel.set_xlabel("month")
         panel.grid(alpha=0.3)
-    figure.savefig(file, metadata={"Date": None, "Creator": None})
-    pyplot.close(figure)
-
-
-def written(page: str, found: dict[str, str]) -> str:
-    """The page with these tables between their marks."""
-    for name, table in found.items():
-        begin, end = f"<!-- generated: {name} -->\n", f"<!-- end of {name} -->\n"
-        before, rest = page.split(begin)
-        page = before + begin + table + end + rest.split(end)[1]
-    return page
+    save(figure, file)
 
 
 def main() -> None:
@@ -243,8 +226,8 @@ def main() -> None:
     print(f"arrays of one age beyond those of mixed ages: {difference(fleets).text(1)} in a year of 100 arrays")
     draw(fleets, asked.out / "fleet.svg")
     if asked.write:
-        draw(fleets, ROOT / "docs" / "images" / "fleet.svg")
-        page = ROOT / "docs" / "fleet.md"
+        draw(fleets, DOCS / "images" / "fleet.svg")
+        page = DOCS / "fleet.md"
         page.write_text(written(page.read_text(), found))
 
 

@@ -14,6 +14,9 @@ import pytest
 STUDIES = Path(__file__).resolve().parents[1] / "studies"
 
 
+sys.path.insert(0, str(STUDIES))  # As where they are run: they share a module.
+
+
 def study(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"study_{name}", STUDIES / f"{name}.py")
     assert spec is not None and spec.loader is not None
@@ -50,7 +53,8 @@ def test_a_tiny_fleet_lives_and_its_ends_add_up(tmp_path: Path) -> None:
     assert fleets["all new"].of("age_months")[0][0] == 0.0 < fleets["mixed ages"].of("age_months")[0][0]
     found = fleet.tables(fleets)
     page = "".join(f"<!-- generated: {name} -->\nold\n<!-- end of {name} -->\n" for name in found)
-    assert "old" not in fleet.written(page, found) and all(table in fleet.written(page, found) for table in found.values())
+    shown = fleet.written(page, found)
+    assert "old" not in shown and all(table in shown for table in found.values())
     for file in (tmp_path / "a.svg", tmp_path / "b.svg"):
         fleet.draw(fleets, file)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
@@ -82,3 +86,22 @@ def test_ray_and_threads_are_timed(tmp_path: Path) -> None:
     rate = study("rate")
     whole, steady = rate.rates("threads", 2, 4, 2, tmp_path)
     assert 0.0 < whole and 0.0 < steady
+
+
+def test_the_page_on_mixed_drives_shows_what_its_runs_give(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    lending = study("lending")
+    page, shown = lending.mixed(), (lending.DOCS / "mixed.md").read_text()
+    assert lending.written(shown, page.tables) == shown, "python/studies/lending.py mixed --write renews it"
+    page.draw(tmp_path / "mixed.svg")
+    assert (tmp_path / "mixed.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_figures_of_lending_are_what_their_names_say() -> None:
+    lending = study("lending")
+    drives = [{"throughput_bytes_per_s": rate * 1e9, "latency_us": {"p99": rate}, "redirected_settled_seconds": 0.0} for rate in (1, 3)]
+    assert lending.evenness(drives) == 0.8 and lending.evenness(drives[:1]) == 1.0
+    assert (lending.gigabytes(drives), lending.p99(drives), lending.settled(drives)) == ("4.00 GB/s", 3.0, "0 ms")
+    assert lending.settled([*drives, {"redirected_settled_seconds": None}]) == "never"
+    assert lending.table(("a", "b"), 1, [("x", "1")]) == "| a | b |\n| --- | --: |\n| x | 1 |\n"
+    assert lending.keys({"point": ["harvest.balance=damped"]}) == {"balance": "damped"}

@@ -220,6 +220,16 @@ impl Driver {
         self.retired.push(id);
     }
 
+    /// The owner of the commands that `is_owned` names has forgotten what it had not come to: numbers of those that were withdrawn
+    /// are retired.
+    pub fn retire_withdrawn(&mut self, is_owned: impl Fn(u32) -> bool) {
+        for id in 0..self.commands.len() as u32 {
+            if self.attempt(id) == Attempt::Withdrawn && is_owned(id) {
+                self.retire(id);
+            }
+        }
+    }
+
     /// Numbers that are retired.
     pub fn retired(&self) -> &[u32] {
         &self.retired
@@ -329,6 +339,18 @@ mod tests {
         assert!(driver.look(DRIVES[1], true, 1), "it has restarted");
         assert!(driver.give_up(DRIVES[1]) && !driver.give_up(DRIVES[1]) && !driver.look(DRIVES[1], true, 1));
         assert_eq!((driver.trusts_all(), driver.counters().given_up), (false, 1));
+    }
+
+    #[test]
+    fn what_was_withdrawn_of_a_drive_that_forgets_it_is_retired() {
+        let mut driver = driver();
+        (0..4).for_each(|id| driver.begin(at(0), id));
+        (0..2).for_each(|id| driver.withdraw(id));
+        driver.drain(2);
+        driver.retire_withdrawn(|id| id != 1);
+        assert_eq!(driver.retired(), [0]);
+        let attempts = [Attempt::Dead, Attempt::Withdrawn, Attempt::Draining, Attempt::Live];
+        assert_eq!([0, 1, 2, 3].map(|id| driver.attempt(id)), attempts);
     }
 
     #[test]

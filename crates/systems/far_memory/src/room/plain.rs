@@ -146,9 +146,15 @@ mod tests {
         let names = MemorySection::of(&resolved(&[]).expect("it is good")).expect("it is of this system");
         for name in names.programs() {
             let program = format!("memory.program=\"{name}\"");
-            let smaller =
-                [("mix", "footprint=\"1 GB\""), ("apex_map", "words=134217728"), ("stream", "elements=67108864")]
-                    .map(|(kind, set)| (format!("[memory.{kind}.{name}]"), format!("memory.{kind}.{name}.{set}")));
+            let smaller = [
+                ("mix", "footprint=\"1 GB\""),
+                ("apex_map", "words=134217728"),
+                ("stream", "elements=67108864"),
+                ("bfs", "scale=14"),
+                ("pagerank", "scale=14"),
+                ("btree", "keys=100000"),
+            ]
+            .map(|(kind, set)| (format!("[memory.{kind}.{name}]"), format!("memory.{kind}.{name}.{set}")));
             let mut settings = vec![
                 program.as_str(),
                 "memory.accesses=2000",
@@ -156,7 +162,7 @@ mod tests {
                 "memory.endpoint.cache=\"1 MiB\"",
                 "memory.flash.blocks_per_plane=64",
             ];
-            // The published footprints need the published device.
+            // The published footprints need the published device, and larger graphs and trees much time to make.
             settings.extend(smaller.iter().filter(|(section, _)| TEXT.contains(section)).map(|(_, set)| set.as_str()));
             let scenario = resolved(&settings).expect("it is good");
             for design in Design::names() {

@@ -253,15 +253,6 @@ impl Enclosure {
         withdrawn
     }
 
-    /// The firmware of `drive` has forgotten what it had not come to: nothing else ends what was withdrawn of it.
-    fn retire_withdrawn(&mut self, drive: DriveId) {
-        for id in 0..self.requests.len() as u32 {
-            if self.requests[id as usize].drive == drive && self.attempt(id) == Attempt::Withdrawn {
-                self.retire(id);
-            }
-        }
-    }
-
     /// Resets a drive that was given up, once it answers.
     fn reset_when_it_answers(&mut self, policy: &mut Policy, now: SimTime, drive: DriveId) {
         let Some(state) = &mut self.resilience else { return };
@@ -269,8 +260,11 @@ impl Enclosure {
             return;
         }
         state.health[drive.index()].ready = false;
+        // Its firmware forgets what it had not come to: nothing else would end what was withdrawn.
+        state
+            .driver
+            .retire_withdrawn(|id| self.requests.get(id as usize).is_some_and(|request| request.drive == drive));
         self.drives[drive.index()].reset(now);
-        self.retire_withdrawn(drive);
         self.lose_memory(drive);
         if let Policy::Lending(lending) = policy {
             // It may have taken and lent something since it was given up, unaware of that.
