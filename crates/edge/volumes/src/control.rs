@@ -1,8 +1,9 @@
 //! Volumes as they are seen while they serve.
 
 use crate::compose::Part;
+use crate::leg::Carried;
 use crate::leg::LegState;
-use crate::stack::{Carried, Stack};
+use crate::stack::Stack;
 use flashyard_service::{Leg, Rebuild, Service};
 use flashyard_services::Below;
 
@@ -86,7 +87,7 @@ impl VolumeStatus {
         let leg = |(number, leg): (usize, &LegState)| LegStatus {
             name: leg.name.clone(),
             gone: leg.gone.clone(),
-            carried: stack.carried[number],
+            carried: stack.legs[number].carried,
             under_way: stack.under_way(number),
             note: stack.service.leg_note(Leg(number as u8)),
         };

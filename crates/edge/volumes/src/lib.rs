@@ -36,7 +36,7 @@ pub use compose::Part;
 pub use control::{ControlError, LegStatus, Place, VolumeStatus};
 pub use engine::{VolumeEngine, VolumeHandle, VolumeReport, VolumesEnded};
 pub use error::OpenError;
+pub use leg::Carried;
 pub use leg::{FileError, OpenDrive, RunsDrive};
 pub use open::{Volumes, describes_volumes, open};
 pub use opening::{OpensDrive, ReadSecret};
-pub use stack::Carried;

@@ -4,17 +4,14 @@
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
 use crate::array::take_in;
-use crate::held::{Asked, Buffer, Content, encode, mix, source};
+use crate::held::{Asked, Content, Held};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};
 use crate::services::Services;
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeLimits, VolumeRequest};
-use flashyard_kernel::Slab;
 use flashyard_live::{Answered, Data as Found, FrontEnds};
 use flashyard_served::Answer;
-use flashyard_service::{
-    Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Sum, checksum, checksum_of_zeros,
-};
+use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Service, Sum};
 use flashyard_services::Below;
 use flashyard_units::{SimTime, VolumeId};
 
@@ -31,15 +28,6 @@ struct Placed {
     ended: bool,
 }
 
-/// Counts of a leg's orders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
-    /// Reads and writes.
-    pub orders: [u64; 2],
-    /// Their bytes.
-    pub bytes: [u64; 2],
-}
-
 /// A volume and what it is made of.
 pub(crate) struct Stack {
     pub(crate) name: String,
@@ -47,15 +35,12 @@ pub(crate) struct Stack {
     pub(crate) legs: Vec<LegState>,
     /// Blocks that the service takes in one request.
     request_blocks: u32,
-    requests: Slab<Asked>,
-    buffers: Vec<Buffer>,
+    held: Held,
     placed: Vec<Option<Placed>>,
     /// Bytes that orders have read for the service, by order.
     read: Vec<Vec<u8>>,
     started: bool,
     ends: Vec<(u32, Result<(), Failure>)>,
-    /// Requests whose next part is to begin.
-    again: Vec<u32>,
     out: Orders,
     wake_at: Option<SimTime>,
     arrived: Vec<End>,
@@ -64,9 +49,6 @@ pub(crate) struct Stack {
     pub(crate) failed: u64,
     /// The result of the last request of the engine itself.
     own: Option<Result<(), Failure>>,
-    told_gone: Vec<bool>,
-    /// Orders of each leg.
-    pub(crate) carried: Vec<Carried>,
     /// A leg, and the storage that takes its place when its orders have ended.
     replacing: Option<(usize, LegState)>,
     /// A service that comes or leaves, and the result of the last one.
@@ -78,31 +60,25 @@ impl Stack {
     pub(crate) fn new(name: String, service: Services, legs: Vec<LegState>) -> Self {
         let infos: Vec<VolumeInfo> = legs.iter().map(LegState::info).collect();
         let request_blocks = service.limits(&infos).request_blocks;
-        let told_gone = vec![false; legs.len()];
-        let carried = vec![Carried::default(); legs.len()];
         Self {
             reshape: None,
             reshaped: None,
-            carried,
             replacing: None,
             name,
             service,
             legs,
             request_blocks,
-            requests: Slab::default(),
-            buffers: Vec::new(),
+            held: Held::default(),
             placed: Vec::new(),
             read: Vec::new(),
             started: false,
             ends: Vec::new(),
-            again: Vec::new(),
             out: Orders::default(),
             wake_at: None,
             arrived: Vec::new(),
             answered: [0; 4],
             failed: 0,
             own: None,
-            told_gone,
         }
     }
 
@@ -116,7 +92,7 @@ impl Stack {
 
     /// Whether anything is under way.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.requests.is_empty()
+        !self.held.requests.is_empty()
     }
 
     /// When something is to be done without input.
@@ -159,7 +135,7 @@ impl Stack {
         if !self.started {
             self.start(now, fronts);
         }
-        let id = self.requests.insert(asked) as u32;
+        let id = self.held.requests.insert(asked) as u32;
         self.begin_part(now, id, fronts);
         self.settle(now, fronts);
     }
@@ -194,10 +170,11 @@ impl Stack {
         let mut has_come = false;
         for number in 0..self.legs.len() {
             // Its orders have ended, and an answer that still comes would be taken for that of another one.
-            if self.told_gone[number] && matches!(self.legs[number].storage, Storage::Remote(_) | Storage::Drive(_)) {
+            let leg = &mut self.legs[number];
+            if leg.is_told && matches!(leg.storage, Storage::Remote(_) | Storage::Drive(_)) {
                 continue;
             }
-            self.legs[number].poll(&mut arrived);
+            leg.poll(&mut arrived);
             has_come |= !arrived.is_empty();
             arrived.drain(..).for_each(|end| self.arrive(number, end));
             if self.legs[number].gone.is_some() {
@@ -226,7 +203,7 @@ impl Stack {
 
     /// Requests under way.
     pub(crate) fn requests_under_way(&self) -> usize {
-        self.requests.len()
+        self.held.requests.len()
     }
 
     /// Takes a version, and returns its slot.
@@ -288,9 +265,9 @@ impl Stack {
     #[cold]
     fn reshape_on(&mut self, now: SimTime, fronts: &mut FrontEnds) {
         let Some(mut reshape) = self.reshape.take() else { return };
-        let is_idle = self.requests.is_empty() && self.placed.iter().all(Option::is_none);
+        let is_idle = self.held.requests.is_empty() && self.placed.iter().all(Option::is_none);
         let own = &mut self.own;
-        let result = match reshape.next(now, self.requests.is_empty(), is_idle, || own.take()) {
+        let result = match reshape.next(now, self.held.requests.is_empty(), is_idle, || own.take()) {
             Next::Wait => return self.reshape = Some(reshape),
             Next::Flush => {
                 self.reshape = Some(reshape);
@@ -351,8 +328,6 @@ impl Stack {
     /// One more piece of storage, below no service yet.
     pub(crate) fn add_leg(&mut self, leg: LegState) -> Leg {
         self.legs.push(leg);
-        self.told_gone.push(false);
-        self.carried.push(Carried::default());
         Leg((self.legs.len() - 1) as u8)
     }
 
@@ -381,8 +356,6 @@ impl Stack {
         self.out = out;
         if !is_taken {
             self.legs.pop();
-            self.told_gone.pop();
-            self.carried.pop();
             return Err(format!("s{node} is no mirror that takes one more leg"));
         }
         self.wake_at = Some(now);
@@ -461,14 +434,14 @@ impl Stack {
 
     #[cold]
     fn replace_when_idle(&mut self, now: SimTime, fronts: &mut FrontEnds) {
-        let is_idle = |number: usize| self.told_gone[number] && self.under_way(number) == 0;
+        let is_idle = |number: usize| self.legs[number].is_told && self.under_way(number) == 0;
         if !self.replacing.as_ref().is_some_and(|(number, _)| is_idle(*number)) {
             return;
         }
         let Some((number, storage)) = self.replacing.take() else { return };
-        let old = std::mem::replace(&mut self.legs[number], storage).name;
-        self.told_gone[number] = false;
         let leg = &mut self.legs[number];
+        let LegState { name: old, carried, .. } = std::mem::replace(leg, storage);
+        leg.carried = carried;
         if self.service.replaced(Leg(number as u8)) {
             tracing::info!(volume = %self.name, leg = number, old, new = %leg.name, "a leg was replaced and is rebuilt");
             self.wake_at = Some(now);
@@ -479,7 +452,7 @@ impl Stack {
     }
 
     fn begin_part(&mut self, now: SimTime, id: u32, fronts: &mut FrontEnds) {
-        let asked = &mut self.requests[id as usize];
+        let asked = &mut self.held.requests[id as usize];
         let VolumeRequest { operation, first, count, .. } = asked.request;
         let most = match operation {
             Operation::Trim => self.request_blocks.min(TRIM_BLOCKS),
@@ -497,14 +470,7 @@ impl Stack {
         let mut out = std::mem::take(&mut self.out);
         self.wake_at = out.wake_at.or(self.wake_at);
         for &(id, blocks) in &out.taken {
-            let place = id as usize;
-            if place >= self.buffers.len() {
-                self.buffers.resize_with(place + 1, Buffer::default);
-            }
-            let buffer = &mut self.buffers[place];
-            debug_assert!(!buffer.is_taken, "buffer {id} is in use");
-            buffer.bytes.resize(blocks as usize * BLOCK, 0);
-            (buffer.is_taken, buffer.is_released) = (true, false);
+            self.held.take(id, blocks);
         }
         if !out.orders.is_empty() {
             // An order may write where the bytes lie.
@@ -517,12 +483,11 @@ impl Stack {
                     self.bring(id);
                 }
             }
-            mix(&mut self.requests, &mut self.buffers, &out.own, one);
+            self.held.mix(&out.own, one);
         }
-        out.encodes.iter().for_each(|one| encode(&mut self.buffers, one));
+        out.encodes.iter().for_each(|one| self.held.encode(one));
         for &Sum { data, count, at } in &out.sums {
-            let bytes = source(&self.requests, &self.buffers, &out.own, data, count);
-            let sum = bytes.map_or_else(|| checksum_of_zeros(0, count as usize * BLOCK), |bytes| checksum(0, bytes));
+            let sum = self.held.sum(&out.own, data, count);
             out.own[at as usize..][..4].copy_from_slice(&sum.to_le_bytes());
         }
         for order in &out.orders {
@@ -532,8 +497,7 @@ impl Stack {
             self.answer(id, result, fronts);
         }
         for &id in &out.released {
-            self.buffers[id as usize].is_released = true;
-            self.drop_unused(Data::Buffer { id, at: 0 }, fronts);
+            self.held.release(id);
         }
         fresh.into_iter().for_each(|id| self.bring(id));
         out.clear();
@@ -542,7 +506,7 @@ impl Stack {
 
     /// Copies the bytes of a read that lie in the memory of a leg.
     fn bring(&mut self, id: u32) {
-        let Some(asked) = self.requests.get_mut(id as usize).filter(|asked| !asked.is_answered) else { return };
+        let Some(asked) = self.held.requests.get_mut(id as usize).filter(|asked| !asked.is_answered) else { return };
         if let Content::Memory { leg, first } = asked.content
             && let Storage::Memory(memory) = &self.legs[usize::from(leg)].storage
         {
@@ -561,11 +525,7 @@ impl Stack {
         debug_assert!(self.placed[place].is_none(), "order {} is under way already", order.id);
         self.placed[place] = Some(Placed { order, flushing: false, ended: false });
         if order.operation == Operation::Read {
-            match order.data {
-                Data::Request { id, .. } => self.requests[id as usize].named += 1,
-                Data::Buffer { id, .. } => self.buffers[id as usize].named += 1,
-                Data::None | Data::Own { .. } => {}
-            }
+            self.held.name(order.data);
         }
         let leg = &mut self.legs[usize::from(order.leg.0)];
         if leg.gone.is_some() {
@@ -573,7 +533,7 @@ impl Stack {
         }
         let is_write = order.operation == Operation::Write;
         if is_write || order.operation == Operation::Read {
-            let carried = &mut self.carried[usize::from(order.leg.0)];
+            let carried = &mut leg.carried;
             carried.orders[usize::from(is_write)] += 1;
             carried.bytes[usize::from(is_write)] += u64::from(order.count) * BLOCK as u64;
         }
@@ -586,7 +546,7 @@ impl Stack {
             };
             return self.run(order.id, own);
         };
-        let bytes = is_write.then(|| source(&self.requests, &self.buffers, own, order.data, order.count)).flatten();
+        let bytes = is_write.then(|| self.held.source(own, order.data, order.count)).flatten();
         throttle.push(now, task_of(&order), bytes.map(<[u8]>::to_vec));
     }
 
@@ -603,27 +563,22 @@ impl Stack {
         }
         let begun = match (operation, data) {
             (Operation::Write, _) => {
-                let bytes = || source(&self.requests, &self.buffers, &[], data, order.count);
+                let bytes = || self.held.source(&[], data, order.count);
                 let now = || bytes().map_or(Source::Zeros, Source::Bytes);
                 state.begin(task, kept.unwrap_or_else(now), &mut [])
             }
             (Operation::Read, Data::Request { id, at }) => {
-                let asked = &mut self.requests[id as usize];
+                let asked = &mut self.held.requests[id as usize];
                 let is_whole = at == 0 && order.count == asked.request.count;
                 if is_whole && matches!(state.storage, Storage::Memory(_)) {
                     asked.content = Content::Memory { leg: leg.0, first };
                     Begun::Ended(Ok(()))
                 } else {
-                    let from = (asked.done + at) as usize * BLOCK;
-                    asked.bytes.resize(asked.request.count as usize * BLOCK, 0);
-                    asked.content = Content::Bytes;
-                    state.begin(task, Source::Zeros, &mut asked.bytes[from..from + task.bytes()])
+                    state.begin(task, Source::Zeros, self.held.destination(data, task.bytes()))
                 }
             }
-            (Operation::Read, Data::Buffer { id, at }) => {
-                let from = at as usize * BLOCK;
-                let into = &mut self.buffers[id as usize].bytes[from..from + task.bytes()];
-                state.begin(task, Source::Zeros, into)
+            (Operation::Read, Data::Buffer { .. }) => {
+                state.begin(task, Source::Zeros, self.held.destination(data, task.bytes()))
             }
             (Operation::Read, Data::Own { .. }) => {
                 let into = &mut self.read[id as usize];
@@ -642,20 +597,9 @@ impl Stack {
         let End { order: id, result, mut bytes } = end;
         let Some(Placed { order, .. }) = self.placed[id as usize] else { return };
         if order.operation == Operation::Read && result.is_ok() {
-            let (into, at) = match order.data {
-                Data::Request { id, at } => {
-                    let asked = &mut self.requests[id as usize];
-                    (&mut asked.bytes, asked.done + at)
-                }
-                Data::Buffer { id, at } => (&mut self.buffers[id as usize].bytes, at),
-                Data::Own { .. } => (&mut self.read[id as usize], 0),
-                Data::None => (&mut Vec::new(), 0),
-            };
-            let from = at as usize * BLOCK;
-            if into.len() == bytes.len() {
-                std::mem::swap(into, &mut bytes);
-            } else if let Some(into) = into.get_mut(from..from + bytes.len()) {
-                into.copy_from_slice(&bytes);
+            match order.data {
+                Data::Own { .. } => std::mem::swap(&mut self.read[id as usize], &mut bytes),
+                data => self.held.bring(data, &mut bytes),
             }
         }
         if let Storage::File(file) = &mut self.legs[leg].storage {
@@ -682,7 +626,7 @@ impl Stack {
 
     /// Tells the service once that a leg has ended.
     fn tell_gone(&mut self, now: SimTime, number: usize, fronts: &mut FrontEnds) {
-        if !std::mem::replace(&mut self.told_gone[number], true) {
+        if !std::mem::replace(&mut self.legs[number].is_told, true) {
             self.lose(number);
             self.service.lost(now, Leg(number as u8), &mut self.out);
             self.carry_out(now, None, fronts);
@@ -739,18 +683,13 @@ impl Stack {
                 self.service.completed(now, id, result, &mut self.out);
                 self.carry_out(now, fresh, fronts);
                 if order.operation == Operation::Read {
-                    match order.data {
-                        Data::Request { id, .. } => self.requests[id as usize].named -= 1,
-                        Data::Buffer { id, .. } => self.buffers[id as usize].named -= 1,
-                        Data::None | Data::Own { .. } => {}
-                    }
-                    self.drop_unused(order.data, fronts);
+                    self.held.unname(order.data, fronts);
                 }
             }
             if self.ends.is_empty() {
                 self.ends = ends;
             }
-            while let Some(id) = self.again.pop() {
+            while let Some(id) = self.held.next_part() {
                 self.begin_part(now, id, fronts);
             }
             if self.wake_at.is_some_and(|at| at <= now) {
@@ -765,12 +704,12 @@ impl Stack {
 
     /// A request, or a part of it, has ended.
     fn answer(&mut self, id: u32, result: Result<(), Failure>, fronts: &mut FrontEnds) {
-        let asked = &mut self.requests[id as usize];
+        let asked = &mut self.held.requests[id as usize];
         let VolumeRequest { operation, first, count, .. } = asked.request;
         if result.is_ok() && asked.done + asked.part < count {
             asked.done += asked.part;
             asked.goes_on = true;
-            return self.drop_unused(Data::Request { id, at: 0 }, fronts);
+            return self.held.drop_unused(id, fronts);
         }
         asked.is_answered = true;
         let is_read = operation == Operation::Read;
@@ -804,28 +743,7 @@ impl Stack {
             }
             None => self.own = Some(result),
         }
-        self.drop_unused(Data::Request { id, at: 0 }, fronts);
-    }
-
-    fn drop_unused(&mut self, data: Data, fronts: &mut FrontEnds) {
-        match data {
-            Data::Request { id, .. } => {
-                let Some(asked) = self.requests.get_mut(id as usize).filter(|asked| asked.named == 0) else { return };
-                if asked.is_answered {
-                    let asked = self.requests.remove(id as usize);
-                    asked.into_iter().for_each(|asked| fronts.give_buffer(asked.bytes));
-                } else if std::mem::replace(&mut asked.goes_on, false) {
-                    self.again.push(id);
-                }
-            }
-            Data::Buffer { id, .. } => {
-                let buffer = &mut self.buffers[id as usize];
-                if buffer.is_released && buffer.named == 0 {
-                    buffer.is_taken = false;
-                }
-            }
-            Data::None | Data::Own { .. } => {}
-        }
+        self.held.drop_unused(id, fronts);
     }
 }
 

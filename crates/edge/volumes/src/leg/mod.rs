@@ -67,6 +67,15 @@ pub(crate) struct Terms {
     pub(crate) host: InitiatorConfig,
 }
 
+/// Counts of a leg's orders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Reads and writes.
+    pub orders: [u64; 2],
+    /// Their bytes.
+    pub bytes: [u64; 2],
+}
+
 /// A leg: its storage, its name for messages, and whether it still answers.
 pub(crate) struct LegState {
     pub(crate) storage: Storage,
@@ -80,11 +89,17 @@ pub(crate) struct LegState {
     pub(crate) loan: Option<Loan>,
     /// Its number in an array, and the shape of that.
     pub(crate) label: Option<Label>,
+    /// Whether the service knows that it has ended.
+    pub(crate) is_told: bool,
+    /// Orders that it was given, and those of storage whose place it took.
+    pub(crate) carried: Carried,
 }
 
 impl LegState {
     pub(crate) fn new(storage: Storage, name: String) -> Self {
-        Self { storage, name, throttle: None, gone: None, is_new: false, loan: None, label: None }
+        let (throttle, gone, loan, label) = (None, None, None, None);
+        let carried = Carried::default();
+        Self { storage, name, throttle, gone, is_new: false, loan, label, is_told: false, carried }
     }
 
     /// No storage, and why.
