@@ -1,0 +1,57 @@
+//! Values of options.
+
+use flashyard_workbench::SEED_MAX;
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// A seed.
+pub(super) fn seed(text: &str) -> Result<u64, String> {
+    let seed = text.parse().ok().filter(|seed| *seed <= SEED_MAX);
+    seed.ok_or_else(|| format!("give a whole number from 0 to {SEED_MAX}"))
+}
+
+/// A number of seeds: one has no confidence interval.
+pub(super) fn seeds(text: &str) -> Result<u64, String> {
+    let seeds = text.parse().ok().filter(|seeds| (2..=1000).contains(seeds));
+    seeds.ok_or_else(|| "give a whole number from 2 to 1000".to_owned())
+}
+
+/// An address with its port. A name is looked up; of several addresses one of IPv4 is preferred, as names of this machine
+/// usually have both.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let wrong = |why: &str| format!("{why}; give ADDRESS:PORT, for example 127.0.0.1:4420 or [::1]:4420");
+    let Some((name, port)) = text.rsplit_once(':') else { return Err(wrong("the port is missing")) };
+    if port.parse::<u16>().is_err() {
+        return Err(wrong(&format!("{port:?} is no port from 0 to 65535")));
+    }
+    if name.is_empty() {
+        return Err(wrong("the address is missing"));
+    }
+    let found: Vec<SocketAddr> = text.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    let preferred = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    preferred.copied().ok_or_else(|| wrong(&format!("there is no host {name:?}")))
+}
+
+/// A number of drive writes: above zero, at most a million.
+pub(super) fn drive_writes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(number) if number > 0.0 && number <= 1e6 => Ok(number),
+        _ => Err("give a number above 0, at most 1000000".to_owned()),
+    }
+}
+
+/// A length of time on the wall.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "give a number of seconds".to_owned())?;
+    if (0.0..=1e9).contains(&seconds) { Ok(seconds) } else { Err("give 0 to 1000000000 seconds".to_owned()) }
+}
+
+/// The same, but not none.
+pub(super) fn some_seconds(text: &str) -> Result<f64, String> {
+    match seconds(text) {
+        Ok(seconds) if seconds > 0.0 => Ok(seconds),
+        _ => Err("give more than 0 seconds, at most 1000000000".to_owned()),
+    }
+}
