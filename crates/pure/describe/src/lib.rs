@@ -21,6 +21,7 @@ mod fio;
 mod fio_result;
 mod flash;
 pub mod keyed;
+mod legs;
 pub mod lending;
 pub mod load;
 mod measured;

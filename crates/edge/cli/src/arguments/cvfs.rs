@@ -1,4 +1,4 @@
-//! Options of `flashyard cvfs`.
+//! Options of commands about volumes that shrink while they are in use.
 
 use crate::byte_count::bytes;
 use clap::{Args, Subcommand};
