@@ -12,6 +12,7 @@ use flashyard_kernel::Rng;
 use flashyard_service::contract::{BLOCK_BYTES, stamp_of};
 use flashyard_service::{Leg, Service, parity};
 use flashyard_services::crash::client::{Client, Habits};
+use flashyard_services::crash::drill::Drill;
 use flashyard_services::crash::leg::{Block, ZEROS};
 use flashyard_services::crash::machine::{AWAY, Machine, faults};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
@@ -69,24 +70,7 @@ impl World for ArrayWorld {
 
     fn run(&self, case: &Case) -> Outcome {
         let requests = case.size.unwrap_or(REQUESTS);
-        let mut run = Run::new(case.seed, requests);
-        let mut injector = Injector::new(&case.plan);
-        let events_max = (u64::from(requests) + 10) * EVENTS_PER_REQUEST;
-        run.issue_more();
-        while injector.events() < events_max {
-            let next = run.next_time();
-            if let Some((fault, at)) = injector.due(next.unwrap_or(SimTime::MAX)) {
-                run.machine.now = run.machine.now.max(at.unwrap_or(run.machine.now));
-                run.strike(fault, injector.events());
-            } else if next.is_some() && !run.client.is_over() {
-                run.step(injector.events());
-                injector.handled();
-            } else {
-                break;
-            }
-            run.issue_more();
-        }
-        run.end(injector)
+        Run::new(case.seed, requests).run(case, (u64::from(requests) + 10) * EVENTS_PER_REQUEST)
     }
 }
 
@@ -190,51 +174,6 @@ impl Run {
         }
     }
 
-    fn issue_more(&mut self) {
-        while let Some((request, blocks)) = self.client.next(self.machine.now) {
-            self.machine.submit(request, blocks);
-            self.take_answers();
-        }
-    }
-
-    fn next_time(&self) -> Option<SimTime> {
-        let place = self.empty.iter().map(|empty| empty.until);
-        self.machine.next_time().into_iter().chain(place).min()
-    }
-
-    fn step(&mut self, event: u64) {
-        let next = self.machine.next_time();
-        let due = self.empty.iter().position(|empty| next.is_none_or(|next| empty.until <= next));
-        let name = if let Some(place) = due {
-            self.fill(place);
-            50
-        } else {
-            self.machine.step()
-        };
-        if self.is_recovering {
-            self.fingerprint.step(name);
-            match self.machine.service.has_started() {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.is_recovering = false;
-                    self.look_at_all();
-                    if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
-                        recovery.end = event + 1;
-                    }
-                }
-                Err(failure) => self.client.violate(format!("the array does not start: {failure}")),
-            }
-        }
-        self.take_answers();
-    }
-
-    fn take_answers(&mut self) {
-        let is_strained = self.is_strained;
-        for answer in std::mem::take(&mut self.machine.answers) {
-            self.client.answered(self.machine.now, &answer, |_| is_strained);
-        }
-    }
-
     fn legs(&self) -> u32 {
         self.blocks.len() as u32
     }
@@ -261,45 +200,6 @@ impl Run {
     /// Whether parity makes up for a leg and all that is bad.
     fn has_room_for(&self, leg: u32) -> bool {
         (self.bad() | 1 << leg).count_ones() <= self.config.parities.into()
-    }
-
-    fn strike(&mut self, fault: Fault, event: u64) {
-        let now = self.machine.now;
-        let is_there = fault.drive().is_none_or(|leg| leg < self.legs() && !self.machine.is_gone(leg));
-        match fault {
-            Fault::PowerLoss { .. } => self.cut_power(event),
-            Fault::StallDrive { drive, held_for } if is_there => self.machine.hold(drive, now + held_for),
-            // A drive that is left out is rebuilt of the others, all of whose blocks must be readable.
-            Fault::LinkDown { drive, down_for } if is_there && (self.has_room_for(drive) || !self.has_lost()) => {
-                self.is_strained |= !self.has_room_for(drive) || self.is_recovering;
-                self.machine.fail(drive, now + down_for.unwrap_or(AWAY[2]));
-            }
-            Fault::LoseDrive { drive, gone_for } if is_there && self.has_room_for(drive) && self.can_miss(drive) => {
-                self.counts.lost += 1;
-                self.machine.lose(drive);
-                // Some callers know of it before an order has ended.
-                if self.counts.lost.is_multiple_of(2) {
-                    self.machine.tell(|array, out| array.lost(now, Leg(drive as u8), out));
-                }
-                self.empty.extend(gone_for.map(|span| Empty { leg: drive, until: now + span }));
-            }
-            // A partial parity log needs the data that it is not of: of blocks that were written when power was lost, too.
-            Fault::Spoil { drive }
-                if is_there
-                    && self.has_room_for(drive)
-                    && self.config.journal == Journal::Whole
-                    && !self.is_recovering =>
-            {
-                for _ in 0..SPOILED {
-                    self.counts.spoiled += 1;
-                    let reserved = u64::from(self.config.reserved);
-                    let block = reserved + self.rng.below(self.blocks[drive as usize] - reserved);
-                    self.machine.spoil(drive as usize, block);
-                }
-                self.scrub(1);
-            }
-            _ => {}
-        }
     }
 
     fn can_miss(&self, leg: u32) -> bool {
@@ -453,6 +353,88 @@ impl Run {
         if is_left(&self.machine.service) || self.machine.service.whole() != all {
             let note = self.machine.service.note().unwrap_or_default();
             self.client.violate(format!("the array does not come to rest: {note}"));
+        }
+    }
+}
+
+impl Drill for Run {
+    type Service = Array;
+
+    fn parts(&mut self) -> (&mut Client, &mut Machine<Array>) {
+        (&mut self.client, &mut self.machine)
+    }
+
+    fn next_time(&mut self) -> Option<SimTime> {
+        let place = self.empty.iter().map(|empty| empty.until);
+        self.machine.next_time().into_iter().chain(place).min()
+    }
+
+    fn step(&mut self, event: u64) {
+        let next = self.machine.next_time();
+        let due = self.empty.iter().position(|empty| next.is_none_or(|next| empty.until <= next));
+        let name = if let Some(place) = due {
+            self.fill(place);
+            50
+        } else {
+            self.machine.step()
+        };
+        if self.is_recovering {
+            self.fingerprint.step(name);
+            match self.machine.service.has_started() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.is_recovering = false;
+                    self.look_at_all();
+                    if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
+                        recovery.end = event + 1;
+                    }
+                }
+                Err(failure) => self.client.violate(format!("the array does not start: {failure}")),
+            }
+        }
+        self.take_answers();
+    }
+
+    fn may_fail(&mut self) -> bool {
+        self.is_strained
+    }
+
+    fn strike(&mut self, fault: Fault, event: u64) {
+        let now = self.machine.now;
+        let is_there = fault.drive().is_none_or(|leg| leg < self.legs() && !self.machine.is_gone(leg));
+        match fault {
+            Fault::PowerLoss { .. } => self.cut_power(event),
+            Fault::StallDrive { drive, held_for } if is_there => self.machine.hold(drive, now + held_for),
+            // A drive that is left out is rebuilt of the others, all of whose blocks must be readable.
+            Fault::LinkDown { drive, down_for } if is_there && (self.has_room_for(drive) || !self.has_lost()) => {
+                self.is_strained |= !self.has_room_for(drive) || self.is_recovering;
+                self.machine.fail(drive, now + down_for.unwrap_or(AWAY[2]));
+            }
+            Fault::LoseDrive { drive, gone_for } if is_there && self.has_room_for(drive) && self.can_miss(drive) => {
+                self.counts.lost += 1;
+                self.machine.lose(drive);
+                // Some callers know of it before an order has ended.
+                if self.counts.lost.is_multiple_of(2) {
+                    self.machine.tell(|array, out| array.lost(now, Leg(drive as u8), out));
+                }
+                self.empty.extend(gone_for.map(|span| Empty { leg: drive, until: now + span }));
+            }
+            // A partial parity log needs the data that it is not of: of blocks that were written when power was lost, too.
+            Fault::Spoil { drive }
+                if is_there
+                    && self.has_room_for(drive)
+                    && self.config.journal == Journal::Whole
+                    && !self.is_recovering =>
+            {
+                for _ in 0..SPOILED {
+                    self.counts.spoiled += 1;
+                    let reserved = u64::from(self.config.reserved);
+                    let block = reserved + self.rng.below(self.blocks[drive as usize] - reserved);
+                    self.machine.spoil(drive as usize, block);
+                }
+                self.scrub(1);
+            }
+            _ => {}
         }
     }
 

@@ -4,12 +4,12 @@
 //! blocks after a loss of power. Orders to the leg may fail for a while or be held; nothing is lost by it.
 
 use super::client::{Client, Habits};
+use super::drill::Drill;
 use super::machine::{AWAY, Machine, faults};
 use crate::AtomicWrites;
 use flashyard_faults::{Case, Fault, Fingerprint, Injector, Outcome, World};
 use flashyard_kernel::Rng;
 use flashyard_service::contract::stamp_of;
-use flashyard_units::SimTime;
 
 /// Blocks of the volume: few, so that requests meet. \[A\]
 const BLOCKS: u64 = 24;
@@ -41,24 +41,7 @@ impl World for AtomicWorld {
 
     fn run(&self, case: &Case) -> Outcome {
         let requests = case.size.unwrap_or(REQUESTS);
-        let mut run = Run::new(case.seed, requests);
-        let mut injector = Injector::new(&case.plan);
-        let events_max = (u64::from(requests) + 10) * EVENTS_PER_REQUEST;
-        run.issue_more();
-        while injector.events() < events_max {
-            let next = run.machine.next_time();
-            if let Some((fault, at)) = injector.due(next.unwrap_or(SimTime::MAX)) {
-                run.machine.now = run.machine.now.max(at.unwrap_or(run.machine.now));
-                run.strike(fault, injector.events());
-            } else if next.is_some() && !run.client.is_over() {
-                run.step(injector.events());
-                injector.handled();
-            } else {
-                break;
-            }
-            run.issue_more();
-        }
-        run.end(injector)
+        Run::new(case.seed, requests).run(case, (u64::from(requests) + 10) * EVENTS_PER_REQUEST)
     }
 }
 
@@ -94,11 +77,31 @@ impl Run {
         }
     }
 
-    fn issue_more(&mut self) {
-        while let Some((request, blocks)) = self.client.next(self.machine.now) {
-            self.machine.submit(request, blocks);
-            self.take_answers();
-        }
+    /// All blocks at home, when none is in the log.
+    fn look_at_all(&mut self) {
+        let stamps: Vec<u64> = (0..BLOCKS).map(|block| stamp_of(self.machine.get(block))).collect();
+        self.client.saw_all(self.machine.now, &stamps);
+    }
+
+    fn cut_power(&mut self, event: u64) {
+        self.cuts += 1;
+        let counters = self.machine.service.counters();
+        self.homes += counters.homes;
+        self.replayed += counters.replayed;
+        self.waited += counters.waited;
+        self.machine.cut_power(AtomicWrites::new(self.log));
+        self.client.lost_power(self.machine.now);
+        self.is_recovering = true;
+        self.client.outcome.recoveries.push(event..event + 1);
+        self.fingerprint.step(99);
+    }
+}
+
+impl Drill for Run {
+    type Service = AtomicWrites;
+
+    fn parts(&mut self) -> (&mut Client, &mut Machine<AtomicWrites>) {
+        (&mut self.client, &mut self.machine)
     }
 
     fn step(&mut self, event: u64) {
@@ -116,19 +119,6 @@ impl Run {
         self.take_answers();
     }
 
-    fn take_answers(&mut self) {
-        let failed_once = self.machine.has_failed();
-        for answer in std::mem::take(&mut self.machine.answers) {
-            self.client.answered(self.machine.now, &answer, |_| failed_once);
-        }
-    }
-
-    /// All blocks at home, when none is in the log.
-    fn look_at_all(&mut self) {
-        let stamps: Vec<u64> = (0..BLOCKS).map(|block| stamp_of(self.machine.get(block))).collect();
-        self.client.saw_all(self.machine.now, &stamps);
-    }
-
     fn strike(&mut self, fault: Fault, event: u64) {
         let now = self.machine.now;
         match fault {
@@ -137,19 +127,6 @@ impl Run {
             Fault::StallDrive { held_for, .. } => self.machine.hold(0, now + held_for),
             _ => {}
         }
-    }
-
-    fn cut_power(&mut self, event: u64) {
-        self.cuts += 1;
-        let counters = self.machine.service.counters();
-        self.homes += counters.homes;
-        self.replayed += counters.replayed;
-        self.waited += counters.waited;
-        self.machine.cut_power(AtomicWrites::new(self.log));
-        self.client.lost_power(self.machine.now);
-        self.is_recovering = true;
-        self.client.outcome.recoveries.push(event..event + 1);
-        self.fingerprint.step(99);
     }
 
     /// Power is cut once more, and every block is looked at.

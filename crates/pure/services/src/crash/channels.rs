@@ -4,6 +4,7 @@
 //! The rules are those of any client. At every start no two channels have one place, and the newest map that was told counts.
 
 use super::client::{Client, Habits};
+use super::drill::Drill;
 use super::machine::{AWAY, Machine, faults};
 use crate::{ChannelRoom, Channels};
 use flashyard_blk::{VolumeInfo, VolumeLimits};
@@ -11,7 +12,7 @@ use flashyard_faults::{Case, Fault, Fingerprint, Injector, Outcome, World};
 use flashyard_kernel::Rng;
 use flashyard_service::contract::{BLOCK_BYTES, stamp_of};
 use flashyard_service::{Rebuild, Service};
-use flashyard_units::{SimTime, VolumeId};
+use flashyard_units::VolumeId;
 
 /// Blocks of a leg, of which the record takes some. \[A\]
 const LEG_BLOCKS: u64 = 40;
@@ -45,24 +46,7 @@ impl World for ChannelWorld {
 
     fn run(&self, case: &Case) -> Outcome {
         let requests = case.size.unwrap_or(REQUESTS);
-        let mut run = Run::new(case.seed, requests);
-        let mut injector = Injector::new(&case.plan);
-        let events_max = (u64::from(requests) + 10) * EVENTS_PER_REQUEST;
-        run.issue_more();
-        while injector.events() < events_max {
-            let next = run.machine.next_time();
-            if let Some((fault, at)) = injector.due(next.unwrap_or(SimTime::MAX)) {
-                run.machine.now = run.machine.now.max(at.unwrap_or(run.machine.now));
-                run.strike(fault, injector.events());
-            } else if next.is_some() && !run.client.is_over() {
-                run.step(injector.events());
-                injector.handled();
-            } else {
-                break;
-            }
-            run.issue_more();
-        }
-        run.end(injector)
+        Run::new(case.seed, requests).run(case, (u64::from(requests) + 10) * EVENTS_PER_REQUEST)
     }
 }
 
@@ -124,17 +108,6 @@ impl Run {
         }
     }
 
-    fn issue_more(&mut self) {
-        while self.is_early || !self.is_recovering {
-            let Some((request, blocks)) = self.client.next(self.machine.now) else { break };
-            self.machine.submit(request, blocks);
-            self.take_answers();
-            if self.rng.below(MOVES_ONE_IN) == 0 {
-                self.wish();
-            }
-        }
-    }
-
     /// Wishes a channel elsewhere. Some wishes are refused: the place may have a channel, or another one is being moved.
     fn wish(&mut self) {
         let channel = self.rng.below(self.room.channels.into()) as u16;
@@ -151,28 +124,6 @@ impl Run {
             self.counts.begun += 1;
         }
         self.look_at_map();
-    }
-
-    fn step(&mut self, event: u64) {
-        let name = self.machine.step();
-        self.look_at_map();
-        if self.is_recovering {
-            self.fingerprint.step(name);
-            match self.machine.service.has_started() {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.is_recovering = false;
-                    if !self.is_early || self.client.is_over() {
-                        self.look_at_all();
-                    }
-                    if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
-                        recovery.end = event + 1;
-                    }
-                }
-                Err(failure) => self.client.violate(format!("the channels have not found their map: {failure}")),
-            }
-        }
-        self.take_answers();
     }
 
     /// Whether the map is the one that was told last, or a wish has come true.
@@ -204,13 +155,6 @@ impl Run {
         }
     }
 
-    fn take_answers(&mut self) {
-        let failed_once = self.machine.has_failed();
-        for answer in std::mem::take(&mut self.machine.answers) {
-            self.client.answered(self.machine.now, &answer, |_| failed_once);
-        }
-    }
-
     /// All blocks as they are read, when nothing is under way.
     fn look_at_all(&mut self) {
         let blocks = u64::from(self.room.channels) * self.machine.service.channel_blocks();
@@ -220,6 +164,57 @@ impl Run {
         };
         let stamps: Vec<u64> = (0..blocks).map(stamp).collect();
         self.client.saw_all(self.machine.now, &stamps);
+    }
+
+    fn cut_power(&mut self, event: u64) {
+        self.counts.cuts += 1;
+        self.counts.cut_moves += u64::from(self.machine.service.is_moving());
+        self.machine.cut_power(channels(self.room, self.piece));
+        self.client.lost_power(self.machine.now);
+        self.is_recovering = true;
+        self.client.outcome.recoveries.push(event..event + 1);
+        self.fingerprint.step(99);
+    }
+}
+
+impl Drill for Run {
+    type Service = Channels;
+
+    fn parts(&mut self) -> (&mut Client, &mut Machine<Channels>) {
+        (&mut self.client, &mut self.machine)
+    }
+
+    fn issue_more(&mut self) {
+        while self.is_early || !self.is_recovering {
+            let Some((request, blocks)) = self.client.next(self.machine.now) else { break };
+            self.machine.submit(request, blocks);
+            self.take_answers();
+            if self.rng.below(MOVES_ONE_IN) == 0 {
+                self.wish();
+            }
+        }
+    }
+
+    fn step(&mut self, event: u64) {
+        let name = self.machine.step();
+        self.look_at_map();
+        if self.is_recovering {
+            self.fingerprint.step(name);
+            match self.machine.service.has_started() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.is_recovering = false;
+                    if !self.is_early || self.client.is_over() {
+                        self.look_at_all();
+                    }
+                    if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
+                        recovery.end = event + 1;
+                    }
+                }
+                Err(failure) => self.client.violate(format!("the channels have not found their map: {failure}")),
+            }
+        }
+        self.take_answers();
     }
 
     fn strike(&mut self, fault: Fault, event: u64) {
@@ -233,16 +228,6 @@ impl Run {
             Fault::StallDrive { drive, held_for } if is_there => self.machine.hold(drive, now + held_for),
             _ => {}
         }
-    }
-
-    fn cut_power(&mut self, event: u64) {
-        self.counts.cuts += 1;
-        self.counts.cut_moves += u64::from(self.machine.service.is_moving());
-        self.machine.cut_power(channels(self.room, self.piece));
-        self.client.lost_power(self.machine.now);
-        self.is_recovering = true;
-        self.client.outcome.recoveries.push(event..event + 1);
-        self.fingerprint.step(99);
     }
 
     /// Power is cut once more, and every block is looked at.

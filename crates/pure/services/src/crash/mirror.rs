@@ -4,6 +4,7 @@
 //! The rules are those of any client. At every start, and at the end, the copies that count are alike, whichever leg is read.
 
 use super::client::{Client, Habits};
+use super::drill::Drill;
 use super::leg::{Block, ZEROS};
 use super::machine::{AWAY, Machine, faults};
 use crate::{IntentRoom, Mirrored};
@@ -50,24 +51,7 @@ impl World for MirrorWorld {
 
     fn run(&self, case: &Case) -> Outcome {
         let requests = case.size.unwrap_or(REQUESTS);
-        let mut run = Run::new(case.seed, requests);
-        let mut injector = Injector::new(&case.plan);
-        let events_max = (u64::from(requests) + 10) * EVENTS_PER_REQUEST;
-        run.issue_more();
-        while injector.events() < events_max {
-            let next = run.next_time();
-            if let Some((fault, at)) = injector.due(next.unwrap_or(SimTime::MAX)) {
-                run.machine.now = run.machine.now.max(at.unwrap_or(run.machine.now));
-                run.strike(fault, injector.events());
-            } else if next.is_some() && !run.client.is_over() {
-                run.step(injector.events());
-                injector.handled();
-            } else {
-                break;
-            }
-            run.issue_more();
-        }
-        run.end(injector)
+        Run::new(case.seed, requests).run(case, (u64::from(requests) + 10) * EVENTS_PER_REQUEST)
     }
 }
 
@@ -137,55 +121,8 @@ impl Run {
         }
     }
 
-    fn issue_more(&mut self) {
-        while let Some((request, blocks)) = self.client.next(self.machine.now) {
-            self.machine.submit(request, blocks);
-            self.take_answers();
-        }
-    }
-
-    fn next_time(&self) -> Option<SimTime> {
-        let place = self.empty.iter().map(|empty| empty.until);
-        self.machine.next_time().into_iter().chain(place).min()
-    }
-
-    fn step(&mut self, event: u64) {
-        let left = self.left();
-        let next = self.machine.next_time();
-        let due = self.empty.iter().position(|empty| next.is_none_or(|next| empty.until <= next));
-        let name = if let Some(place) = due {
-            self.fill(place);
-            50
-        } else {
-            self.machine.step()
-        };
-        self.counts.copied += left.saturating_sub(self.left());
-        if self.is_recovering {
-            self.fingerprint.step(name);
-            match self.machine.service.has_started() {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.is_recovering = false;
-                    self.look_at_all();
-                    if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
-                        recovery.end = event + 1;
-                    }
-                }
-                Err(failure) => self.client.violate(format!("the mirror has not found its record: {failure}")),
-            }
-        }
-        self.take_answers();
-    }
-
     fn left(&self) -> u64 {
         self.machine.service.rebuild().map_or(0, |rebuild| rebuild.left)
-    }
-
-    fn take_answers(&mut self) {
-        let failed_once = self.machine.has_failed();
-        for answer in std::mem::take(&mut self.machine.answers) {
-            self.client.answered(self.machine.now, &answer, |_| failed_once);
-        }
     }
 
     /// Puts another leg in an empty place.
@@ -238,29 +175,6 @@ impl Run {
         }
     }
 
-    fn strike(&mut self, fault: Fault, event: u64) {
-        let now = self.machine.now;
-        let is_there = fault.drive().is_none_or(|leg| leg < u32::from(self.legs) && !self.machine.is_gone(leg));
-        match fault {
-            Fault::PowerLoss { .. } => self.cut_power(event),
-            // A change that one leg took with it and another one refuses is nowhere.
-            Fault::LinkDown { drive, down_for } if is_there && self.knows_legs() => {
-                self.machine.fail(drive, now + down_for.unwrap_or(AWAY[2]));
-            }
-            Fault::StallDrive { drive, held_for } if is_there => self.machine.hold(drive, now + held_for),
-            Fault::LoseDrive { drive, gone_for } if is_there && self.can_miss(drive) => {
-                self.counts.lost += 1;
-                self.machine.lose(drive);
-                // Some callers know of it before an order has ended.
-                if self.counts.lost.is_multiple_of(2) {
-                    self.machine.tell(|mirror, out| mirror.lost(now, Leg(drive as u8), out));
-                }
-                self.empty.extend(gone_for.map(|span| Empty { leg: drive, until: now + span }));
-            }
-            _ => {}
-        }
-    }
-
     /// Whether the service knows of all legs that have ended.
     fn knows_legs(&self) -> bool {
         let gone = (0..u32::from(self.legs)).filter(|&leg| self.machine.is_gone(leg)).count();
@@ -282,6 +196,70 @@ impl Run {
         self.is_recovering = true;
         self.client.outcome.recoveries.push(event..event + 1);
         self.fingerprint.step(99);
+    }
+}
+
+impl Drill for Run {
+    type Service = Mirrored;
+
+    fn parts(&mut self) -> (&mut Client, &mut Machine<Mirrored>) {
+        (&mut self.client, &mut self.machine)
+    }
+
+    fn next_time(&mut self) -> Option<SimTime> {
+        let place = self.empty.iter().map(|empty| empty.until);
+        self.machine.next_time().into_iter().chain(place).min()
+    }
+
+    fn step(&mut self, event: u64) {
+        let left = self.left();
+        let next = self.machine.next_time();
+        let due = self.empty.iter().position(|empty| next.is_none_or(|next| empty.until <= next));
+        let name = if let Some(place) = due {
+            self.fill(place);
+            50
+        } else {
+            self.machine.step()
+        };
+        self.counts.copied += left.saturating_sub(self.left());
+        if self.is_recovering {
+            self.fingerprint.step(name);
+            match self.machine.service.has_started() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.is_recovering = false;
+                    self.look_at_all();
+                    if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
+                        recovery.end = event + 1;
+                    }
+                }
+                Err(failure) => self.client.violate(format!("the mirror has not found its record: {failure}")),
+            }
+        }
+        self.take_answers();
+    }
+
+    fn strike(&mut self, fault: Fault, event: u64) {
+        let now = self.machine.now;
+        let is_there = fault.drive().is_none_or(|leg| leg < u32::from(self.legs) && !self.machine.is_gone(leg));
+        match fault {
+            Fault::PowerLoss { .. } => self.cut_power(event),
+            // A change that one leg took with it and another one refuses is nowhere.
+            Fault::LinkDown { drive, down_for } if is_there && self.knows_legs() => {
+                self.machine.fail(drive, now + down_for.unwrap_or(AWAY[2]));
+            }
+            Fault::StallDrive { drive, held_for } if is_there => self.machine.hold(drive, now + held_for),
+            Fault::LoseDrive { drive, gone_for } if is_there && self.can_miss(drive) => {
+                self.counts.lost += 1;
+                self.machine.lose(drive);
+                // Some callers know of it before an order has ended.
+                if self.counts.lost.is_multiple_of(2) {
+                    self.machine.tell(|mirror, out| mirror.lost(now, Leg(drive as u8), out));
+                }
+                self.empty.extend(gone_for.map(|span| Empty { leg: drive, until: now + span }));
+            }
+            _ => {}
+        }
     }
 
     /// Power is cut once more, all copies are made, and every block of every leg is looked at.

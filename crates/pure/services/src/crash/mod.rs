@@ -4,6 +4,7 @@ mod agreements;
 mod atomic;
 mod channels;
 pub mod client;
+pub mod drill;
 pub mod leg;
 pub mod machine;
 mod mirror;

@@ -6,6 +6,7 @@
 //! was dropped is not there.
 
 use super::client::{Client, DEPTH, Habits};
+use super::drill::Drill;
 use super::machine::{AWAY, Answer, Machine, faults};
 use crate::{VersionRoom, Versioned};
 use flashyard_blk::Operation;
@@ -13,7 +14,6 @@ use flashyard_faults::{Case, Fault, Fingerprint, Injector, Outcome, World};
 use flashyard_kernel::Rng;
 use flashyard_service::contract::stamp_of;
 use flashyard_service::{Failure, Request};
-use flashyard_units::SimTime;
 use std::collections::BTreeMap;
 
 /// Blocks that are asked for: few, so that requests meet; and those that half of all runs ask for alone. \[A\]
@@ -52,24 +52,7 @@ impl World for VersionWorld {
 
     fn run(&self, case: &Case) -> Outcome {
         let requests = case.size.unwrap_or(REQUESTS);
-        let mut run = Run::new(case.seed, requests);
-        let mut injector = Injector::new(&case.plan);
-        let events_max = (u64::from(requests) + 10) * EVENTS_PER_REQUEST;
-        run.issue_more();
-        while injector.events() < events_max {
-            let next = run.machine.next_time();
-            if let Some((fault, at)) = injector.due(next.unwrap_or(SimTime::MAX)) {
-                run.machine.now = run.machine.now.max(at.unwrap_or(run.machine.now));
-                run.strike(fault, injector.events());
-            } else if next.is_some() && !run.client.is_over() {
-                run.step(injector.events());
-                injector.handled();
-            } else {
-                break;
-            }
-            run.issue_more();
-        }
-        run.end(injector)
+        Run::new(case.seed, requests).run(case, (u64::from(requests) + 10) * EVENTS_PER_REQUEST)
     }
 }
 
@@ -127,19 +110,6 @@ impl Run {
         }
     }
 
-    fn issue_more(&mut self) {
-        while let Some((request, blocks)) = self.client.next(self.machine.now) {
-            match self.client.rng.below(12) {
-                0 => self.take(),
-                1 => self.drop_one(),
-                2..5 => self.read_one(),
-                _ => {}
-            }
-            self.machine.submit(request, blocks);
-            self.settle();
-        }
-    }
-
     fn take(&mut self) {
         let now = self.machine.now;
         match self.machine.tell(|versions, out| versions.take(now, out)) {
@@ -183,21 +153,6 @@ impl Run {
         let request =
             Request { id, operation: Operation::Read, first: window + first, count: 4, durable: false, source: 0 };
         self.machine.submit(request, vec![super::leg::ZEROS; 4]);
-        self.settle();
-    }
-
-    fn step(&mut self, event: u64) {
-        let name = self.machine.step();
-        if self.is_recovering {
-            self.fingerprint.step(name);
-            if self.machine.service.has_recovered() {
-                self.is_recovering = false;
-                self.look_at_all();
-                if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
-                    recovery.end = event + 1;
-                }
-            }
-        }
         self.settle();
     }
 
@@ -293,16 +248,6 @@ impl Run {
         }
     }
 
-    fn strike(&mut self, fault: Fault, event: u64) {
-        let now = self.machine.now;
-        match fault {
-            Fault::PowerLoss { .. } => self.cut_power(event),
-            Fault::LinkDown { down_for, .. } => self.machine.fail(0, now + down_for.unwrap_or(AWAY[2])),
-            Fault::StallDrive { held_for, .. } => self.machine.hold(0, now + held_for),
-            _ => {}
-        }
-    }
-
     fn cut_power(&mut self, event: u64) {
         self.counts.cuts += 1;
         self.reads.clear();
@@ -311,6 +256,52 @@ impl Run {
         self.is_recovering = true;
         self.client.outcome.recoveries.push(event..event + 1);
         self.fingerprint.step(99);
+    }
+}
+
+impl Drill for Run {
+    type Service = Versioned;
+
+    fn parts(&mut self) -> (&mut Client, &mut Machine<Versioned>) {
+        (&mut self.client, &mut self.machine)
+    }
+
+    fn issue_more(&mut self) {
+        while let Some((request, blocks)) = self.client.next(self.machine.now) {
+            match self.client.rng.below(12) {
+                0 => self.take(),
+                1 => self.drop_one(),
+                2..5 => self.read_one(),
+                _ => {}
+            }
+            self.machine.submit(request, blocks);
+            self.settle();
+        }
+    }
+
+    fn step(&mut self, event: u64) {
+        let name = self.machine.step();
+        if self.is_recovering {
+            self.fingerprint.step(name);
+            if self.machine.service.has_recovered() {
+                self.is_recovering = false;
+                self.look_at_all();
+                if let Some(recovery) = self.client.outcome.recoveries.last_mut() {
+                    recovery.end = event + 1;
+                }
+            }
+        }
+        self.settle();
+    }
+
+    fn strike(&mut self, fault: Fault, event: u64) {
+        let now = self.machine.now;
+        match fault {
+            Fault::PowerLoss { .. } => self.cut_power(event),
+            Fault::LinkDown { down_for, .. } => self.machine.fail(0, now + down_for.unwrap_or(AWAY[2])),
+            Fault::StallDrive { held_for, .. } => self.machine.hold(0, now + held_for),
+            _ => {}
+        }
     }
 
     /// Power is cut once more, and every block is looked at.
