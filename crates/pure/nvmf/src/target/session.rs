@@ -465,24 +465,13 @@ impl Session {
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
-            let (data_bytes, nsid, serial, protection) = (slot.expected, slot.nsid, slot.serial, slot.protection);
+            let (nsid, serial) = (slot.nsid, slot.serial);
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
             match admit(target, self.queue.controller, (nsid, serial), operation, &mut payload) {
                 Ok(Admitted::Backend { operation, held_bytes, result }) => {
-                    self.slots.get_mut(tag).into_iter().for_each(|slot| slot.result = result);
-                    let command = Command {
-                        tag,
-                        subsystem,
-                        nsid,
-                        serial,
-                        operation,
-                        protection,
-                        data_bytes,
-                        held_bytes,
-                        payload,
-                        second: None,
-                    };
-                    effects.commands.push(command);
+                    let Some(slot) = self.slots.get_mut(tag) else { return };
+                    slot.result = result;
+                    effects.commands.push(slot.command(tag, subsystem, operation, held_bytes, payload));
                 }
                 Ok(Admitted::Done) => self.complete(target, tag, Status::SUCCESS, payload, effects),
                 Err(status) => {

@@ -68,21 +68,11 @@ pub(super) fn admit_half(
     let (Work::Nvm(operation), None) = (slot.work, slot.failure) else {
         return Err(slot.failure.unwrap_or(Status::INTERNAL));
     };
-    let (nsid, serial, protection, data_bytes) = (slot.nsid, slot.serial, slot.protection, slot.expected);
     let mut payload = std::mem::take(&mut slot.payload);
-    match admit(target, key, (nsid, serial), operation, &mut payload)? {
-        Admitted::Backend { operation, held_bytes, .. } => Ok(Command {
-            tag,
-            subsystem,
-            nsid,
-            serial,
-            operation,
-            protection,
-            data_bytes,
-            held_bytes,
-            payload,
-            second: None,
-        }),
+    match admit(target, key, (slot.nsid, slot.serial), operation, &mut payload)? {
+        Admitted::Backend { operation, held_bytes, .. } => {
+            Ok(slot.command(tag, subsystem, operation, held_bytes, payload))
+        }
         Admitted::Done => Err(Status::INTERNAL),
     }
 }
