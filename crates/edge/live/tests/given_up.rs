@@ -93,17 +93,9 @@ fn format(host: &mut Host, nsid: u32) {
     assert_eq!(host.admin(AdminCommand::Format(format)).expect("it ends").status.code(), OK);
 }
 
-const SANITIZE: AdminCommand = AdminCommand::Sanitize(Sanitize {
-    action: Sanitize::BLOCK_ERASE,
-    unrestricted_exit: true,
-    passes: 0,
-    inverts: false,
-    no_deallocate: false,
-    pattern: 0,
-});
-
 fn sanitize(host: &mut Host) {
-    assert_eq!(host.admin(SANITIZE).expect("an answer").status.code(), OK);
+    let command = Sanitize { action: Sanitize::BLOCK_ERASE, unrestricted_exit: true, ..Sanitize::default() };
+    assert_eq!(host.admin(AdminCommand::Sanitize(command)).expect("an answer").status.code(), OK);
     let begun = Instant::now();
     loop {
         let data = host.log_page(page::SANITIZE, SanitizeLog::BYTES as u32).expect("there is the page");
