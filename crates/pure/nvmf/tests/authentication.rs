@@ -1,14 +1,12 @@
 //! Hosts that may connect, and their proofs.
 
-mod world;
-
+use crate::world::{HOST, World, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::auth::{Explanation, Hash};
 use flashyard_nvmf::dhchap::Failure;
 use flashyard_nvmf::initiator::{ConnectionError, InitiatorConfig};
 use flashyard_nvmf::secret::Secret;
 use flashyard_nvmf::target::{CloseReason, Host, Hosts, Limits, TargetConfig};
-use world::{HOST, World, target_config};
 
 fn secret(byte: u8, transform: Option<Hash>) -> Secret {
     Secret::new(&[byte; 32], transform).expect("32 bytes are a secret")

@@ -1,14 +1,12 @@
 //! The initiator against the target in memory, with the streams cut anywhere.
 
-mod world;
-
+use crate::world::{World, copy, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::log::page;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand, opcode};
 use flashyard_nvme::tcp::Digests;
 use flashyard_nvmf::target::Limits;
 use proptest::prelude::*;
-use world::{World, copy, target_config};
 use zerocopy::IntoBytes;
 
 fn range(lba: u64, blocks: u32) -> BlockRange {

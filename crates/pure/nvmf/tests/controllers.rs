@@ -1,7 +1,7 @@
 //! Work of controllers besides reading and writing: events, timeouts, logs, features, refusals.
 
-mod world;
-
+use crate::world;
+use crate::world::{BLOCK, Link, NQN, World, copy, target_config};
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter};
@@ -14,7 +14,6 @@ use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
 use flashyard_nvmf::target::{self, CloseReason, Figures, Hosts, Limits, Namespace, Room, Session, WriteHints};
 use flashyard_units::SimSpan;
-use world::{BLOCK, Link, NQN, World, copy, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 fn connected() -> World {

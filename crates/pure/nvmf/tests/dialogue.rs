@@ -1,9 +1,8 @@
 //! A target that asks for proofs, and hosts that do not keep to the dialogue. The proofs here are computed by the test
 //! itself, after Base 2.0, section 8.13.5.
 
-mod raw;
-mod world;
-
+use crate::raw::{ConnectTo, ROOM, Raw, authentication};
+use crate::world::{HOST, NQN, target_config};
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::auth::{Explanation, GROUP_NULL, Hash, Message};
 use flashyard_nvme::fabrics::FabricsCommand;
@@ -16,9 +15,7 @@ use flashyard_nvmf::secret::Secret;
 use flashyard_nvmf::target::{CloseReason, Host, Hosts, Limits, Target};
 use flashyard_units::{SimSpan, SimTime};
 use hmac::{Hmac, KeyInit, Mac};
-use raw::{ConnectTo, ROOM, Raw, authentication};
 use sha2::{Sha256, Sha384, Sha512};
-use world::{HOST, NQN, target_config};
 
 const KEY: [u8; 32] = [1; 32];
 const CONTROLLER_KEY: [u8; 32] = [2; 32];

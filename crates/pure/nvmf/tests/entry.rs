@@ -1,17 +1,14 @@
 //! Admission: limits that no host can use up for others, hosts without a name, and the address that discovery names.
 
-mod raw;
-mod world;
-
+use crate::raw::{ConnectTo, Raw};
+use crate::world::{HOST, World, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::log::{DiscoveryEntry, page};
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvmf::target::{CloseReason, Host, Hosts, Limits, Security, Target, TargetConfig};
 use flashyard_units::{SimSpan, SimTime};
-use raw::{ConnectTo, Raw};
 use std::net::IpAddr;
-use world::{HOST, World, target_config};
 use zerocopy::FromBytes;
 
 const SERVER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));

@@ -1,7 +1,6 @@
 //! Format NVM and Sanitize as controllers answer them, with a backend that does what the test says.
 
-mod world;
-
+use crate::world::{World, target_config};
 use flashyard_nvme::admin::{AdminCommand, Format, Identify, Sanitize, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace};
@@ -10,7 +9,6 @@ use flashyard_nvme::protection::Metadata;
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::Data;
 use flashyard_nvmf::target::{BlockFormat, Demand, Erasure, ErasureKind, Figures, Limits, Sanitized, Wish};
-use world::{World, target_config};
 use zerocopy::FromBytes;
 
 const FORMATS: &[BlockFormat] = &[BlockFormat::plain(12), BlockFormat::plain(9)];

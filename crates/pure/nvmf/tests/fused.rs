@@ -1,7 +1,6 @@
 //! Compare and Write as one command: both halves, in any order of their data, and what becomes of one without the other.
 
-mod world;
-
+use crate::world::{BLOCK, World, drain, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, Identify, cns};
 use flashyard_nvme::identify::IdentifyController;
@@ -9,7 +8,6 @@ use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvme::{NSID_ALL, Sqe};
 use flashyard_nvmf::initiator::Data;
 use flashyard_nvmf::target::{Abilities, Limits, TargetConfig};
-use world::{BLOCK, World, drain, target_config};
 use zerocopy::FromBytes;
 
 const OK: Status = Status::SUCCESS;

@@ -1,7 +1,7 @@
 //! Namespace Management and Namespace Attachment over both ends: what controllers say to them, and what other hosts hear.
 
-mod world;
-
+use crate::world;
+use crate::world::{World, target_config};
 use flashyard_nvme::admin::{AdminCommand, Identify, Management, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace, controller_list, read_list};
@@ -14,7 +14,6 @@ use flashyard_nvmf::target::{
     Attachment, BlockFormat, Demand, Figures, Limits, Management as Limit, Namespace, NewNamespace, Wish,
     attach_controllers, set_management, set_namespaces_by, settle_with, settle_without_room,
 };
-use world::{World, target_config};
 use zerocopy::FromBytes;
 
 const FORMATS: &[BlockFormat] = &[BlockFormat::plain(12), BlockFormat::plain(9), BlockFormat::with_metadata(12)];

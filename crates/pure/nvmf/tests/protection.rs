@@ -1,7 +1,6 @@
 //! Formats with metadata and commands on protected blocks, as controllers answer them before a backend hears of them.
 
-mod world;
-
+use crate::world::{BLOCK, World, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, Format, Identify, cns};
 use flashyard_nvme::identify::IdentifyNamespace;
@@ -9,7 +8,6 @@ use flashyard_nvme::nvm::{BlockRange, CopyRange, NvmCommand};
 use flashyard_nvme::protection::{Checks, Metadata, Protection};
 use flashyard_nvmf::initiator::Data;
 use flashyard_nvmf::target::{BlockFormat, Limits, Wish};
-use world::{BLOCK, World, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 const FORMATS: &[BlockFormat] =

@@ -1,7 +1,6 @@
 //! Reservations: several hosts of one namespace, by several controllers and ports.
 
-mod world;
-
+use crate::world::{World, copy, drain, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::event::AsyncEvent;
@@ -15,7 +14,6 @@ use flashyard_nvme::reservation::{
 };
 use flashyard_nvmf::initiator::{Completion, Data};
 use flashyard_nvmf::target::{KeptReservations, Limits, Namespace, Strangers, lose_power, restore_reservations};
-use world::{World, copy, drain, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 const BLOCK: BlockRange = BlockRange { lba: 3, blocks: 1 };

@@ -1,8 +1,7 @@
 //! Connections over TLS: what their keys are for, and what discovery says of their ports.
 
-mod raw;
-mod world;
-
+use crate::raw::{ConnectTo, Raw};
+use crate::world::{HOST, NQN, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::log::{DiscoveryEntry, page};
@@ -10,8 +9,6 @@ use flashyard_nvme::text::DISCOVERY_NQN;
 use flashyard_nvmf::target::{Host, Hosts, Limits, Security, Subsystem, Target, TargetConfig, secure};
 use flashyard_nvmf::tls::{Channel, TlsKey};
 use flashyard_units::SimTime;
-use raw::{ConnectTo, Raw};
-use world::{HOST, NQN, target_config};
 use zerocopy::FromBytes;
 
 const KEY: &str = "NVMeTLSkey-1:01:VRLbtnN9AQb2WXW3c9+wEf/DRLz0QuLdbYvEhwtdWwNf9LrZ:";

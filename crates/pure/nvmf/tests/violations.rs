@@ -1,7 +1,6 @@
 //! Hosts that break the protocol get the reason, and nothing breaks.
 
-mod world;
-
+use crate::world::{World, drain, target_config};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
@@ -12,7 +11,6 @@ use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::target::{CloseReason, Effects, Limits, Session, Target};
 use flashyard_units::SimTime;
 use proptest::prelude::*;
-use world::{World, drain, target_config};
 use zerocopy::little_endian::{U16, U32};
 
 const PLAIN: Digests = Digests { header: false, data: false };

@@ -1,7 +1,6 @@
 //! Zoned namespaces, as hosts see them.
 
-mod world;
-
+use crate::world::{World, copy, target_config};
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, cns};
 use flashyard_nvme::identify::{Descriptor, read_descriptors, read_list};
 use flashyard_nvme::log::page;
@@ -10,7 +9,6 @@ use flashyard_nvme::zone::{COMMAND_SET, IdentifyNamespaceZoned, Receive, SendAct
 use flashyard_nvme::{IDENTIFY_BYTES, Status};
 use flashyard_nvmf::initiator::Data;
 use flashyard_nvmf::target::{Limits, Namespace, Strangers, ZoneShape, give_up_zone, restore_zones};
-use world::{World, copy, target_config};
 use zerocopy::{FromBytes, IntoBytes};
 
 const SHAPE: ZoneShape = ZoneShape { zone_blocks: 128, capacity_blocks: 100, open_max: 2, active_max: 3 };

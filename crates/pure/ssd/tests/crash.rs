@@ -1,14 +1,10 @@
 //! Power cuts: acknowledged data is there afterwards, other data is there or not, and a read settles which.
 
-#[path = "small/crashing.rs"]
-mod crashing;
-mod small;
-
-use crashing::World;
+use crate::small::crashing::World;
+use crate::small::{config, striped};
 use flashyard_kernel::Rng;
 use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, Operation};
 use flashyard_units::ByteRate;
-use small::{config, striped};
 
 /// Runs `commands` random commands with up to 16 in flight; `disturb` may act before each.
 fn run(world: &mut World, rng: &mut Rng, commands: u32, mut disturb: impl FnMut(&mut World, &mut Rng)) {

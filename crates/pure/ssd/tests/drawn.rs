@@ -1,15 +1,11 @@
 //! Drives that begin in a drawn steady state: collection works in time from the first write on, through power cuts.
 
-#[path = "small/crashing.rs"]
-mod crashing;
-mod small;
-
-use crashing::World;
+use crate::small::config;
+use crate::small::crashing::World;
 use flashyard_ftl::{Frontiers, FtlConfig};
 use flashyard_kernel::Rng;
 use flashyard_ssd::{DriveConfig, PacingRule};
 use flashyard_units::Named;
-use small::config;
 
 /// Random commands with up to 16 in flight; cuts the power now and then.
 fn run(config: DriveConfig, seed: u64) -> World {

@@ -1,13 +1,11 @@
 //! Reads that are given up: they fail, garbage collection keeps slots that it could not read as lost, and new data
 //! heals them.
 
-mod small;
-
+use crate::small::config;
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_nand::{EccStrength, ErrorRates, RetryRule, WearModel};
 use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
-use small::config;
 
 /// So high that no read succeeds with three retries.
 const HOPELESS: f64 = 0.5;

@@ -1,15 +1,11 @@
 //! A drive that borrows mapping memory, under random commands, losses, returns and power cuts: acknowledged data is
 //! there, whatever happens to lenders.
 
-#[path = "small/crashing.rs"]
-mod crashing;
-mod small;
-
-use crashing::World;
+use crate::small::borrowing;
+use crate::small::crashing::World;
 use flashyard_kernel::Rng;
 use flashyard_ssd::{LoanId, Operation, SegmentState};
 use flashyard_units::{ByteRate, DriveId};
-use small::borrowing;
 
 const LENDERS: u16 = 2;
 /// Two of one lender, one of another.

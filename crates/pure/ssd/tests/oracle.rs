@@ -1,8 +1,7 @@
 //! A drive under random commands against a map of written stamps: every read sees data that was current at some moment
 //! while the read was under way.
 
-mod small;
-
+use crate::small::{config, conflict, striped};
 use flashyard_ftl::{Allocation, Frontiers, FtlConfig, FtlCounters, WearLeveling};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_nand::{Capabilities, SingleLevel, Suspend, WordLine};
@@ -11,7 +10,6 @@ use flashyard_ssd::{
 };
 use flashyard_units::Named;
 use flashyard_units::{ByteRate, SimSpan, SimTime};
-use small::{config, conflict, striped};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The oracle: for each slot the stamps that a read may see.

@@ -1,12 +1,10 @@
 //! Waits of reads on a drive whose dies are striped with parity.
 
-mod small;
-
+use crate::small::{config, striped};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{BlockedReads, CommandSpec, DataCounters, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_stats::Cause;
 use flashyard_units::{SimSpan, SimTime};
-use small::{config, striped};
 use std::collections::BTreeSet;
 
 /// Waits of reads behind garbage collection, one for each read in order of length, and the drive's counts.

@@ -1,14 +1,10 @@
 //! Journal and checkpoints of the map: how much a drive writes of them, and that nothing else changes.
 
-#[path = "small/crashing.rs"]
-mod crashing;
-mod small;
-
-use crashing::World;
+use crate::small::config;
+use crate::small::crashing::World;
 use flashyard_kernel::Rng;
 use flashyard_ssd::{DriveConfig, DriveConfigError, Operation, RecordsConfig};
 use flashyard_units::ByteRate;
-use small::config;
 
 /// Flash pages of 8 KiB hold 128 entries of the journal; the map has three pages.
 const RECORDS: RecordsConfig = RecordsConfig { journal_entry_bytes: 64, map_entry_bytes: 4, journal_pages: 6 };

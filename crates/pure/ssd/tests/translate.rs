@@ -1,12 +1,10 @@
 //! Translation apart from execution: a translation stays true until it is used.
 
-mod small;
-
+use crate::small::config;
 use flashyard_flash::Slot;
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
-use small::config;
 
 struct World {
     drive: Drive,

@@ -1,13 +1,11 @@
 //! Power cuts of drives without protection: what was flushed is there afterwards; of what came later, each slot has any of
 //! its versions, and nothing else.
 
-mod small;
-
+use crate::small::{config, conflict};
 use flashyard_ftl::{Allocation, Frontiers, FtlConfig, WearLeveling};
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation, PacingRule};
 use flashyard_units::SimTime;
-use small::{config, conflict};
 use std::collections::BTreeMap;
 
 type Queue = EventQueue<(u32, DriveEvent)>;

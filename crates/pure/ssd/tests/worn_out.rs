@@ -1,11 +1,9 @@
 //! A drive that wears out: its writes fail, and nothing waits for ever.
 
-mod small;
-
+use crate::small::config;
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
 use flashyard_ssd::{CommandSpec, Drive, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
-use small::config;
 use std::collections::BTreeSet;
 
 struct World {

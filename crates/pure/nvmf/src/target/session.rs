@@ -8,7 +8,7 @@ use super::directory::Target;
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::fused::{self, Fusion};
 use super::slots::{Slot, Slots, Tag, Work};
-use super::zoned::{Admitted, admit, admit_half};
+use super::zoned::{Admitted, admit, admit_half, for_backend};
 use crate::tls::Channel;
 use flashyard_nvme::log::ErrorEntry;
 use flashyard_nvme::nvm::{Direction, NvmCommand};
@@ -471,7 +471,7 @@ impl Session {
                 Ok(Admitted::Backend { operation, held_bytes, result }) => {
                     let Some(slot) = self.slots.get_mut(tag) else { return };
                     slot.result = result;
-                    effects.commands.push(slot.command(tag, subsystem, operation, held_bytes, payload));
+                    effects.commands.push(for_backend(slot, tag, subsystem, (operation, held_bytes), payload));
                 }
                 Ok(Admitted::Done) => self.complete(target, tag, Status::SUCCESS, payload, effects),
                 Err(status) => {

@@ -1,6 +1,5 @@
 //! Commands of one connection that are not finished.
 
-use super::effects::Command;
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvme::protection::Protection;
 use flashyard_nvme::sgl::Sgl;
@@ -96,21 +95,6 @@ pub(super) struct Slot {
     pub(super) half: Option<Half>,
     /// Result of its completion: of a Zone Append where it succeeds, of anything else should it fail.
     pub(super) result: u64,
-}
-
-impl Slot {
-    /// The operation that its command has become, as the backend gets it.
-    pub(super) fn command(
-        &self,
-        tag: Tag,
-        subsystem: usize,
-        operation: NvmCommand,
-        held_bytes: u32,
-        payload: Vec<u8>,
-    ) -> Command {
-        let Self { nsid, serial, protection, expected: data_bytes, .. } = *self;
-        Command { tag, subsystem, nsid, serial, operation, protection, data_bytes, held_bytes, payload, second: None }
-    }
 }
 
 /// A slab: places are used again, and allocate only when there are more commands than ever before.

@@ -54,6 +54,18 @@ pub(super) fn admit(
     enter(zones, operation, held_bytes, payload).map_err(Status::do_not_retry)
 }
 
+/// The operation that the command of a slot has become, with the bytes that are held for its answer, as the backend gets it.
+pub(super) fn for_backend(
+    slot: &Slot,
+    tag: Tag,
+    subsystem: usize,
+    (operation, held_bytes): (NvmCommand, u32),
+    payload: Vec<u8>,
+) -> Command {
+    let Slot { nsid, serial, protection, expected: data_bytes, .. } = *slot;
+    Command { tag, subsystem, nsid, serial, operation, protection, data_bytes, held_bytes, payload, second: None }
+}
+
 /// One half of a fused operation whose data is complete, as the backend gets it.
 ///
 /// Errors: its status.
@@ -71,7 +83,7 @@ pub(super) fn admit_half(
     let mut payload = std::mem::take(&mut slot.payload);
     match admit(target, key, (slot.nsid, slot.serial), operation, &mut payload)? {
         Admitted::Backend { operation, held_bytes, .. } => {
-            Ok(slot.command(tag, subsystem, operation, held_bytes, payload))
+            Ok(for_backend(slot, tag, subsystem, (operation, held_bytes), payload))
         }
         Admitted::Done => Err(Status::INTERNAL),
     }

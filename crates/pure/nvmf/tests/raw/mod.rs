@@ -1,7 +1,5 @@
 //! A host that sends whatever a test asks it to send, right or wrong.
 
-#![allow(dead_code, reason = "each test file uses a part")]
-
 use crate::world::{HOST, NQN, drain};
 use flashyard_nvme::auth::Message;
 use flashyard_nvme::fabrics::{

@@ -1,7 +1,5 @@
 //! A host, a target and a memory backend, joined by streams of bytes.
 
-#![allow(dead_code, reason = "each test file uses a part")]
-
 use flashyard_nvme::admin::{AdminCommand, GetLogPage};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::nvm::{BlockRange, CopyRange, Direction, DsmRange, NvmCommand};

@@ -121,7 +121,6 @@ impl World {
     }
 
     /// Issues a command that was translated before.
-    #[allow(dead_code, reason = "not every test translates")]
     pub(crate) fn execute_translated(
         &mut self,
         operation: Operation,

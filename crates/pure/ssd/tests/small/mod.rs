@@ -7,8 +7,9 @@ use flashyard_ssd::{BlockedReads, CommandSpec, DriveConfig, FirmwareCost, Operat
 use flashyard_units::{ByteRate, Hertz, SimSpan};
 use std::ops::Range;
 
+pub(crate) mod crashing;
+
 /// Ranges that a command may change: its own, and the one whose data a remap takes over.
-#[allow(dead_code, reason = "not every test issues at random")]
 pub(crate) fn changed_ranges(spec: &CommandSpec) -> Vec<Range<u32>> {
     let range = |first| first..first + spec.count;
     match spec.operation {
@@ -19,7 +20,6 @@ pub(crate) fn changed_ranges(spec: &CommandSpec) -> Vec<Range<u32>> {
 }
 
 /// Hosts order overlapping writes themselves; the result of overlapping ones is not defined.
-#[allow(dead_code, reason = "not every test issues at random")]
 pub(crate) fn conflict(one: &CommandSpec, other: &CommandSpec) -> bool {
     let others = changed_ranges(other);
     let meets = |one: &Range<u32>| others.iter().any(|other| one.start < other.end && other.start < one.end);
@@ -97,7 +97,6 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
 }
 
 /// This drive on eight dies in stripes of four, whose parity leaves as much flash as before.
-#[allow(dead_code, reason = "not every test stripes")]
 pub(crate) fn striped(mut config: DriveConfig, rotates: bool, blocked_reads: BlockedReads) -> DriveConfig {
     config.nand.geometry.channels = 4;
     config.nand.geometry.blocks_per_plane = 16;
@@ -106,7 +105,6 @@ pub(crate) fn striped(mut config: DriveConfig, rotates: bool, blocked_reads: Blo
 
 /// Ten translation pages of map, two of them in the drive's own memory, two in a borrowed segment. Segments are
 /// copied home so slowly that logs run full.
-#[allow(dead_code, reason = "not every test borrows")]
 pub(crate) fn borrowing(coalesce: bool, segment_pages: u32, offsite_rate: ByteRate) -> DriveConfig {
     let mut config = config(coalesce, 0, 2, true);
     config.nand.geometry.blocks_per_plane = 80;
