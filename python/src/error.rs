@@ -37,7 +37,7 @@ fn key(error: &ScenarioError) -> Option<String> {
 /// The place of a mistake, where it is one of a text.
 fn origin(error: &ScenarioError) -> Option<String> {
     match error {
-        ScenarioError::Text { origin, .. } => Some(origin.clone()),
+        ScenarioError::Text { origin, .. } | ScenarioError::Profile { place: origin, .. } => Some(origin.clone()),
         ScenarioError::In { source, .. } => origin(source),
         _ => None,
     }

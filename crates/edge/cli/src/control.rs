@@ -10,7 +10,7 @@
 
 use crate::arguments::{AgeLevel, CtlOptions, Switch};
 use crate::{Outcome, output, status};
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use flashyard_live::{EngineAccess, Handle, SocketPath};
 use flashyard_served::{Control, CoreLoan, Gauges, MemoryLoan, Presence};
 use flashyard_units::{DriveId, SimSpan};
@@ -18,9 +18,12 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 /// Bytes of a line at most.
 const LINE_MAX: u64 = 4096;
+/// How long a server may take for an answer: opening storage elsewhere takes seconds.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 /// A socket that is there as long as this is.
 pub(crate) struct ControlSocket(#[expect(dead_code, reason = "its end removes the socket")] SocketPath);
@@ -51,20 +54,34 @@ impl ControlSocket {
 fn serve(stream: &UnixStream, answer: &impl Fn(&str) -> Result<Option<Value>>) {
     let mut lines = BufReader::new(stream);
     loop {
-        let mut line = String::new();
-        let read = std::io::Read::take(&mut lines, LINE_MAX).read_line(&mut line);
+        let mut line = Vec::new();
+        let read = std::io::Read::take(&mut lines, LINE_MAX).read_until(b'\n', &mut line);
         if !matches!(read, Ok(length) if length > 0) {
             return;
         }
-        let answer = match answer(&line) {
+        let is_whole = line.ends_with(b"\n");
+        let answer = match if is_whole { text_of(&line).and_then(answer) } else { Err(no_end(&line)) } {
             Ok(Some(status)) => json!({ "ok": true, "status": status }),
             Ok(None) => json!({ "ok": true }),
             Err(error) => json!({ "ok": false, "error": output::told(&error) }),
         };
         let mut out = stream;
-        if writeln!(out, "{answer}").is_err() {
+        // Nothing of a line that is too long may be taken for another one.
+        if writeln!(out, "{answer}").is_err() || !is_whole {
             return;
         }
+    }
+}
+
+fn text_of(line: &[u8]) -> Result<&str> {
+    std::str::from_utf8(line).context("this is no line of JSON")
+}
+
+/// Why a line is not carried out.
+fn no_end(line: &[u8]) -> anyhow::Error {
+    match line.len() as u64 {
+        LINE_MAX => anyhow!("a line has at most {LINE_MAX} bytes"),
+        _ => anyhow!("a line ends with a newline"),
     }
 }
 
@@ -236,10 +253,20 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
     let path = options.control.display();
     let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no server listens there"))?;
     let mut out = &stream;
+    stream.set_read_timeout(Some(ANSWER_MAX)).with_context(|| path.to_string())?;
     writeln!(out, "{command}").with_context(|| path.to_string())?;
-    let mut line = String::new();
-    BufReader::new(&stream).read_line(&mut line).with_context(|| path.to_string())?;
-    let answer: Value = serde_json::from_str(&line).with_context(|| format!("{path}: the answer makes no sense"))?;
+    let mut line = Vec::new();
+    let read = BufReader::new(&stream).read_until(b'\n', &mut line);
+    if read.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
+        bail!(
+            "{path}: no answer for {} s: the server stands still, or this is no control socket",
+            ANSWER_MAX.as_secs()
+        );
+    }
+    read.with_context(|| path.to_string())?;
+    let answer: Value = serde_json::from_slice(&line).ok().with_context(|| {
+        format!("{path}: the answer makes no sense: this is no control socket of `flashyard serve`")
+    })?;
     if answer["ok"] != true {
         bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
     }
@@ -260,4 +287,34 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         if json { output::json(&found) } else { output::line(&status::table(&found)) }
     }
     Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// Answers of a server to these bytes, after which nothing comes.
+    fn answers(bytes: &[u8]) -> Vec<Value> {
+        let (client, server) = UnixStream::pair().expect("a pair of sockets can be made");
+        let thread = std::thread::spawn(move || serve(&server, &|line: &str| Ok(Some(json!(line.trim_end())))));
+        (&client).write_all(bytes).expect("it is taken");
+        client.shutdown(std::net::Shutdown::Write).expect("it is connected");
+        let mut text = String::new();
+        (&client).read_to_string(&mut text).expect("it is text");
+        thread.join().expect("it ends");
+        text.lines().map(|line| serde_json::from_str(line).expect("an answer is JSON")).collect()
+    }
+
+    #[test]
+    fn each_line_has_one_answer_and_the_rest_of_a_long_one_is_no_line() {
+        assert_eq!(answers(b"a\nb\n"), [json!({ "ok": true, "status": "a" }), json!({ "ok": true, "status": "b" })]);
+        let long = [vec![b' '; LINE_MAX as usize], b"{}\n".to_vec()].concat();
+        assert_eq!(answers(&long), [json!({ "ok": false, "error": "a line has at most 4096 bytes" })]);
+        let whole = [vec![b' '; LINE_MAX as usize - 2], b"x\n".to_vec()].concat();
+        assert_eq!(answers(&whole)[0]["ok"], true);
+        assert_eq!(answers(b"a\nb")[1], json!({ "ok": false, "error": "a line ends with a newline" }));
+        let refused = &answers(b"\xff\xfe\n")[0];
+        assert!(refused["error"].as_str().is_some_and(|why| why.starts_with("this is no line of JSON")), "{refused}");
+    }
 }

@@ -33,7 +33,9 @@ pub(crate) fn init(options: &InitOptions) -> Result<Outcome> {
     let scenario = options.directory.join("scenario.toml");
     output::line("");
     output::line(&format!("run it:           flashyard {} {}", options.verb(), scenario.display()));
-    output::line("change the drive: edit profiles/drives, or override a key in the [drive] section of the scenario");
+    let profiles = options.directory.join("profiles/drives");
+    let or = "or override a key in the [drive] section of the scenario";
+    output::line(&format!("change the drive: edit {}, {or}", profiles.display()));
     output::line("every key:        flashyard schema");
     Ok(Outcome::Done)
 }

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::OutsideTolerance | Outcome::Violated) => ExitCode::from(1),
         Ok(Outcome::Interrupted) => {
-            eprintln!("interrupted; what was finished is kept");
+            eprintln!("interrupted; files that were finished are kept");
             ExitCode::from(130)
         }
         Err(error) => {

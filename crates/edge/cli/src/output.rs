@@ -4,8 +4,8 @@
 use anyhow::{Context, Result, bail};
 use flashyard_workbench::refuse_input;
 use serde_json::Value;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
@@ -18,20 +18,35 @@ pub(crate) fn refuse_existing(option: &str, path: &Path, force: bool) -> Result<
     Ok(())
 }
 
-/// Opens a file to write from its beginning, for its owner only. What is no regular file is written as it is.
+/// Opens a file to write from its beginning, for its owner only, and keeps it from other processes of this program for as long as it is
+/// open. What is no regular file is written as it is.
+///
+/// Errors: another process writes it; others of the operating system.
 pub(crate) fn create_private(path: &Path) -> std::io::Result<File> {
-    let file = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)?;
+    let file = OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)?;
     let found = file.metadata()?;
-    if found.is_file() && found.mode() & 0o077 != 0 {
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    if found.is_file() {
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => Error::new(ErrorKind::ResourceBusy, "another process writes it"),
+            TryLockError::Error(error) => error,
+        })?;
+        file.set_len(0)?;
+        if found.mode() & 0o077 != 0 {
+            file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        }
     }
     Ok(file)
 }
 
-/// Prints a line; a closed pipe ends the program quietly, as for other tools.
+/// Prints a line. A closed pipe ends the program quietly, as for other tools; anything else that keeps it from printing is an error.
 pub(crate) fn line(text: &str) {
-    if writeln!(std::io::stdout(), "{text}").is_err() {
-        std::process::exit(0);
+    match writeln!(std::io::stdout(), "{text}") {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            eprintln!("error: standard output: {error}");
+            std::process::exit(2);
+        }
     }
 }
 
@@ -66,7 +81,6 @@ pub(crate) fn json(value: &Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Error, ErrorKind};
 
     #[test]
     fn what_is_read_is_not_written_even_by_force() {
@@ -90,7 +104,11 @@ mod tests {
         let text = refuse_existing("--journal", &path, false).expect_err("it holds something").to_string();
         assert!(text.starts_with("--journal ") && text.contains("--force"), "{text}");
         refuse_existing("--journal", &path, true).expect("it may go");
-        drop(create_private(&path).expect("it can be written"));
+        let kept = create_private(&path).expect("it can be written");
+        let busy = create_private(&path).expect_err("it is being written").to_string();
+        assert!(busy.contains("another process writes it"), "{busy}");
+        drop(kept);
+        drop(create_private(&path).expect("it can be written again"));
         let found = std::fs::metadata(&path).expect("it is there");
         assert_eq!((found.len(), found.mode() & 0o777), (0, 0o600));
     }

@@ -17,8 +17,7 @@ use flashyard_scenario::{Overrides, Purpose, Resolved, Scenario, resolve_with};
 use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan};
 use flashyard_volumes::describes_volumes;
-use flashyard_workbench::DiskFiles;
-use flashyard_workbench::Source;
+use flashyard_workbench::{DiskFiles, Source, read_text, refuse_device};
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
@@ -65,7 +64,7 @@ pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
     let hosts = fronts::hosts(options)?;
     // A file that cannot be read is no scenario either, which says why.
-    let text = std::fs::read_to_string(&options.scenario).unwrap_or_default();
+    let text = read_text(&options.scenario).unwrap_or_default();
     if describes_volumes(&text) {
         return volumes::serve(options, &text, hosts);
     }
@@ -120,6 +119,9 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     fronts::record(options, engine.fronts_mut())?;
     let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
     let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
+    if !options.serves_anybody() {
+        tracing::warn!("nobody is served: give --listen, --nbd, --vhost-user-blk, --load or --control");
+    }
     let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));
     let seconds = options.seconds.map(Duration::from_secs_f64);
     let report = engine.run(|elapsed| parallel::interrupted() || seconds.is_some_and(|seconds| elapsed >= seconds))?;
@@ -293,7 +295,8 @@ impl Loading {
 
 pub(crate) fn replay_journal(options: &ReplayOptions) -> Result<Outcome> {
     let path = options.journal.display();
-    let bytes = std::fs::read(&options.journal).with_context(|| format!("{path}: the journal cannot be read"))?;
+    let bytes = refuse_device(&options.journal).and_then(|()| std::fs::read(&options.journal));
+    let bytes = bytes.with_context(|| format!("{path}: the journal cannot be read"))?;
     let (header, records) = read_journal(&bytes).with_context(|| path.to_string())?;
     // The text has everything merged in: no file is needed, but for the state of drives that began as aged ones.
     let files = DiskFiles::leak(Path::new("."), None, &[]);

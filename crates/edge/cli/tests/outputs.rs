@@ -95,6 +95,27 @@ fn a_journal_takes_the_place_of_a_file_only_by_force_and_is_private() {
 }
 
 #[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+    for arguments in [&["schema"][..], &["systems", "--json"]] {
+        let program = Command::new(env!("CARGO_BIN_EXE_flashyard")).args(arguments).stdout(full()).output();
+        let output = program.expect("the program starts");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && error.contains("error: standard output: No space"), "{error}");
+    }
+    let (code, _, error) = run(&["serve", BOX, "--load", "4", "--seconds", "0.5", "--record", "/dev/full"]);
+    assert!(code == Some(2) && error.contains("the trace of requests is not whole: No space"), "{error}");
+}
+
+#[test]
+fn a_device_is_no_file_to_read_as_a_whole() {
+    for arguments in [&["run", "/dev/zero"][..], &["run", DEMO, "--fio", "/dev/zero"], &["replay", "/dev/zero"]] {
+        let (code, _, error) = run(arguments);
+        assert!(code == Some(2) && error.contains("it is a device"), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
 fn a_trace_is_not_converted_into_itself_by_any_name() {
     let place = Place::new();
     let (file, link, hard) = (place.name("t.csv"), place.name("link.csv"), place.name("hard.parquet"));

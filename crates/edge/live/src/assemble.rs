@@ -1,6 +1,7 @@
 //! An enclosure and the bytes of its drives: new in memory, new in a directory, or as an earlier run left them.
 
 use crate::media::{DataDirectory, Media, MediaError, Opened, RecoveryReport, Shape};
+use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SuperblockContents;
 use flashyard_served::Served;
 use flashyard_units::DriveId;
@@ -14,8 +15,15 @@ pub enum SetUpError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Media(#[from] MediaError),
     /// Memory for the bytes.
-    #[error("there is no memory for the drives' bytes")]
-    Memory(#[source] io::Error),
+    #[error(
+        "there is no memory for the drives' bytes, {gib} GiB: give a smaller drive.capacity or fewer drives, or a directory with --data"
+    )]
+    Memory {
+        /// All that the flash of the drives holds, in GiB.
+        gib: u64,
+        /// The operating system's word.
+        source: io::Error,
+    },
     /// The enclosure itself.
     #[error(transparent)]
     World(E),
@@ -44,9 +52,15 @@ pub fn set_up<E: std::error::Error + 'static>(
     let stock =
         |world: &dyn Served| -> Vec<_> { DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect() };
     let Some(path) = data else {
+        // Before the drives, which take long to make where they are many.
+        let slots = shapes
+            .iter()
+            .map(|Shape { layout, .. }| u64::from(layout.superblocks) * u64::from(layout.slots_per_superblock));
+        let gib = (slots.sum::<u64>() * u64::from(SLOT_BYTES)) >> 30;
+        let memory = |source| SetUpError::Memory { gib, source };
+        let mut media = Media::memory(shapes.iter().map(|shape| shape.layout)).map_err(memory)?;
         let world = build(None)?;
-        let drives: Vec<_> = shapes.iter().map(|shape| shape.layout).zip(stock(&*world)).collect();
-        let media = Media::memory(&drives).map_err(SetUpError::Memory)?;
+        media.adopt(&stock(&*world)).map_err(memory)?;
         return Ok(SetUp { world, media, recovered: None });
     };
     match DataDirectory::open(path, shapes)? {

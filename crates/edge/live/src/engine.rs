@@ -523,7 +523,7 @@ impl Engine {
     }
 
     fn finish(mut self) -> Result<Report, EngineError> {
-        self.fronts.stop(Drives::of(self.session.world(), &self.media, &self.spaces));
+        let recorded = self.fronts.stop(Drives::of(self.session.world(), &self.media, &self.spaces));
         self.keep_lives();
         self.session.end();
         self.write_journal();
@@ -545,6 +545,8 @@ impl Engine {
             events: world.steps(),
         };
         self.media.close().map_err(EngineError::Media)?;
-        self.journal_failed.map_or(Ok(report), |error| Err(EngineError::Journal(error)))
+        self.journal_failed.map_or(Ok(()), |error| Err(EngineError::Journal(error)))?;
+        recorded.map_err(EngineError::Record)?;
+        Ok(report)
     }
 }

@@ -21,6 +21,9 @@ pub enum EngineError {
     /// Bytes cannot be kept.
     #[error("the drives' bytes cannot be kept")]
     Media(#[source] io::Error),
+    /// The trace of requests could not be written to its end. They were served.
+    #[error("the trace of requests is not whole")]
+    Record(#[source] io::Error),
     /// The journal could not be written to its end. The enclosure was served, and ended in order.
     #[error("the journal is not whole")]
     Journal(#[source] io::Error),

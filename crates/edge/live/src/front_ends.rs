@@ -203,12 +203,12 @@ impl FrontEnds {
     }
 
     /// They end.
-    pub fn stop(&mut self, drives: Drives<'_>) {
+    ///
+    /// Errors: the trace of requests could not be written to its end.
+    pub fn stop(&mut self, drives: Drives<'_>) -> io::Result<()> {
         self.fronts.iter_mut().for_each(|front| front.stop());
         self.send(drives);
-        if let Some(Err(error)) = self.recorder.take().map(Recorder::finish) {
-            tracing::error!("the trace of requests is not whole: {error}");
-        }
+        self.recorder.take().map_or(Ok(()), Recorder::finish)
     }
 
     /// Waits for something to happen to a socket, or for [`FrontEnds::waker`], at most for `timeout`.

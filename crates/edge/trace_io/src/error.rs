@@ -104,7 +104,7 @@ pub enum TraceError {
         why: String,
     },
     /// Bytes that are no text and no known binary format: a zero byte, no UTF-8, or a line beyond 64 KiB.
-    #[error("{}:{line}: this is not text, and no binary format was recognised; a trace is one of the formats in the table of docs/traces.md, plain or compressed with zstd or gzip", path.display())]
+    #[error("{}:{line}: this is not text, and no binary format was recognised; a trace is one of the formats in the table of docs/traces.md, plain or compressed with zstd, gzip or xz", path.display())]
     NotText {
         /// The file.
         path: PathBuf,

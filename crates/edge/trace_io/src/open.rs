@@ -21,7 +21,7 @@ pub struct OpenOptions {
     pub format: Option<Format>,
 }
 
-/// Opens the trace at `path`: a file, plain or compressed with zstd or gzip, as its first bytes show; or binary block
+/// Opens the trace at `path`: a file, plain or compressed with zstd, gzip or xz, as its first bytes show; or binary block
 /// traces by processor, as any one of the files, as their directory or as a tar archive of them.
 ///
 /// Errors: a file that is missing, empty, damaged at its start or of no known format; files that make no set.

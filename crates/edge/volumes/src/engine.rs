@@ -410,8 +410,10 @@ impl VolumeEngine {
             let timeout = if more || lingers { Duration::ZERO } else { self.sleep_time() };
             self.fronts.wait(&mut events, timeout).map_err(EngineError::Poll)?;
         }
-        self.fronts.stop(Drives::NONE);
-        self.finish(&mut events)
+        let recorded = self.fronts.stop(Drives::NONE);
+        let reports = self.finish(&mut events)?;
+        recorded.map_err(EngineError::Record)?;
+        Ok(reports)
     }
 
     /// One turn; returns whether there is more to do at once, and whether anything has come.

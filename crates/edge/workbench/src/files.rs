@@ -159,10 +159,23 @@ impl Files for DiskFiles {
 
 /// The text of a file, which is not written by this command then.
 ///
-/// Errors: those of the operating system.
+/// Errors: a device, which may have no end; those of the operating system.
 pub fn read_text(path: &Path) -> std::io::Result<String> {
+    refuse_device(path)?;
     note_read(path);
     std::fs::read_to_string(path)
+}
+
+/// Refuses a device where a file is to be read as a whole, as it may have no end.
+///
+/// Errors: it is one.
+pub fn refuse_device(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = std::fs::metadata(path)?.file_type();
+    match kind.is_char_device() || kind.is_block_device() {
+        true => Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is a device, and no file")),
+        false => Ok(()),
+    }
 }
 
 /// The compression of a file of an aged drive. [X] zstd's own default

@@ -27,9 +27,16 @@ pub enum ScenarioError {
     /// An axis without values.
     #[error("--sweep {0:?}: write section.key=value,value, for example drive.cores=2,3,6")]
     Sweep(String),
+    /// An axis that there is already.
+    #[error(
+        "--sweep {0:?}: this key is swept already; give all of its values with one --sweep, as in drive.cores=2,3,6"
+    )]
+    SweptTwice(String),
     /// A profile that is not there.
-    #[error("{section}.profile: there is no profile {name:?}; available: {available}")]
+    #[error("{place}: {section}.profile: there is no profile {name:?}; available: {available}")]
     Profile {
+        /// Where it is named: file and line, or "--set" with the setting.
+        place: String,
         /// Section that names it.
         section: String,
         /// The name.

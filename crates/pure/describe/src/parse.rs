@@ -12,6 +12,7 @@ use crate::rooms::Rooms;
 use crate::schema::Scenario;
 use crate::section::Purpose;
 use crate::used::{Against, Effects, SOURCES, goes_with};
+use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 /// A scenario ready to run, and its text with everything merged in.
@@ -201,8 +202,12 @@ impl Overrides {
             places.set(&key, format!("--set {setting}"));
             sources.overridden(&key);
         }
+        let mut swept = BTreeSet::new();
         for axis in &self.sweeps {
             let key = sweep(table, axis)?;
+            if !swept.insert(key.clone()) {
+                return Err(ScenarioError::SweptTwice(axis.clone()));
+            }
             places.set(&format!("sweep.{key}"), format!("--sweep {axis}"));
         }
         for setting in &self.point {
@@ -421,7 +426,10 @@ impl Merge<'_> {
             let section =
                 if kind == "drives" && section != "drive" { format!("{section}.drive") } else { section.into() };
             let known = self.rooms.builtin_profiles().into_iter().filter(|entry| entry.0 == kind).map(|entry| entry.1);
-            return Err(ScenarioError::Profile { section, name, available: known.collect::<Vec<_>>().join(", ") });
+            let named = self.places.of(&format!("{place}.profile"));
+            let place = named.map_or(self.origin, |place| &place.text).to_owned();
+            let available = known.collect::<Vec<_>>().join(", ");
+            return Err(ScenarioError::Profile { place, section, name, available });
         };
         let profile: Table =
             toml::from_str(&text).map_err(|error| syntax(&format!("profiles/{kind}/{name}.toml"), &error, &text))?;

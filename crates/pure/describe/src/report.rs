@@ -7,6 +7,7 @@ use crate::room::Room;
 use crate::schema::Scenario;
 use crate::sweep::{label, swept};
 use crate::traces;
+use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{Declaration, DesignAbout, ReportDocument, RunReport, unsteady_sentence};
 
 impl Measured {
@@ -40,6 +41,18 @@ fn doubts(run: &Measured) -> Vec<String> {
     ended.into_iter().chain(unsteady).collect()
 }
 
+/// That figures count more bytes than were asked for, where requests of a pattern are no whole units.
+fn partial_units(scenario: &Scenario) -> Option<String> {
+    let size = scenario.workload.size.filter(|_| scenario.workload.pattern.is_some())?.0.get();
+    let unit = u64::from(SLOT_BYTES);
+    (!size.is_multiple_of(unit)).then(|| {
+        format!(
+            "requests of {size} bytes are no whole units of 4 KiB: figures count the units that each touches, {} bytes or more",
+            size.next_multiple_of(unit)
+        )
+    })
+}
+
 /// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.
 /// `declaration` is what the system of the runs declares of its figures.
 pub fn document(
@@ -69,7 +82,12 @@ pub fn summarize(
         command: String::new(),
         about: about(room, runs),
         closed_loop: runs.iter().any(|run| run.closed_loop),
-        notes: runs.iter().flat_map(doubts).chain(lacking_emission(scenario, room, runs)).collect(),
+        notes: runs
+            .iter()
+            .flat_map(doubts)
+            .chain(partial_units(scenario))
+            .chain(lacking_emission(scenario, room, runs))
+            .collect(),
         seed: scenario.seed,
         simulated_seconds: longest,
         wall_seconds,

@@ -58,6 +58,8 @@ fn scenarios_of_every_system_may_have_factors_of_emission_and_mistakes_in_them_h
     assert!(lacking.contains("carbon.flash_g_per_gb") && lacking.contains("carbon.grid_g_per_kwh"), "{lacking}");
     let profile = error(DEMO, &["carbon.profile=atc"]);
     assert!(profile.ends_with("carbon.profile: there is no profile \"atc\"; available: act"), "{profile}");
+    let place = profile.split(": carbon").next().unwrap_or_default();
+    assert!(place.contains("line ") || place.starts_with("--set"), "{profile}");
 }
 
 #[test]

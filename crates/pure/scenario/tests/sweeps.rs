@@ -42,6 +42,15 @@ fn runs(Resolved { scenario, room, .. }: &Resolved) -> Vec<String> {
 }
 
 #[test]
+fn a_key_is_swept_once() {
+    let text = include_str!("../../../../scenarios/demo/scenario.toml");
+    let sweeps = ["drive.cores=2,3", "drive.cores=4"].map(str::to_owned).to_vec();
+    let refused = resolve_with(text, "demo.toml", &Overrides { sweeps, ..Overrides::default() }, &NoFiles);
+    let refused = refused.err().expect("values would be lost").to_string();
+    assert!(refused.contains("--sweep \"drive.cores=4\": this key is swept already"), "{refused}");
+}
+
+#[test]
 fn a_design_is_run_once_for_settings_that_it_ignores() {
     let scenario = swept_over(
         "[\"conv\", \"vh\", \"xbof\"]",

@@ -22,9 +22,9 @@ pub trait RecordStream: Iterator<Item = Result<TraceRecord, SourceError>> + Send
 
 /// A sector, the unit of scaled sizes.
 const SECTOR_BYTES: u32 = 512;
-/// A request that crosses the span's end is moved back by multiples of this, so that its alignment stays. \[A\]
+/// Drives map units of this length. A request that crosses the span's end is moved back by multiples of it, so that its alignment stays. \[A\]
 /// the mapping unit of common drives, and a multiple of every sector.
-const MOVE_BYTES: u64 = 4096;
+const UNIT_BYTES: u64 = 4096;
 
 /// The records of any reader, its errors in one line with their causes.
 pub fn records<E: Error>(reader: impl Iterator<Item = Result<TraceRecord, E>> + Send + 'static) -> Records {
@@ -217,10 +217,12 @@ impl Replay {
         let len = u64::from(request.len_bytes);
         request.offset_bytes = offset;
         if len > room {
-            let back = (len - room).next_multiple_of(MOVE_BYTES);
+            let back = (len - room).next_multiple_of(UNIT_BYTES);
             request.offset_bytes = offset.checked_sub(back).unwrap_or(span - len);
             self.done.moved_back += 1;
         }
+        let ends = [request.offset_bytes, len].map(|at| at.is_multiple_of(UNIT_BYTES));
+        self.done.partial += u64::from(ends != [true, true]);
     }
 
     /// The arrival after speed and repetition, never before the last one.

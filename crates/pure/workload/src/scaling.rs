@@ -21,6 +21,8 @@ pub struct ScalingNote {
     pub resized: u64,
     /// Requests longer than the span, cut to it.
     pub cut: u64,
+    /// Requests that begin or end within a unit of 4 KiB, all of which counts as asked for.
+    pub partial: u64,
     /// Requests that arrived before their predecessor in the trace, made to arrive with it.
     pub delayed: u64,
     /// Records left out because their volume was not wanted.
@@ -37,6 +39,7 @@ impl fmt::Display for ScalingNote {
             (self.folded, "folded"),
             (self.moved_back, "moved back from the end"),
             (self.cut, "cut"),
+            (self.partial, "counted as the whole units of 4 KiB that they touch"),
             (self.delayed, "put in order of arrival"),
         ];
         for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {

@@ -1,6 +1,6 @@
 //! Options of `flashyard ctl`.
 
-use super::values::address;
+use super::values::{address, number};
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -40,11 +40,13 @@ pub(crate) enum Switch {
     /// Pull a drive out: its power is away until it is put back
     Pull {
         /// Number of the drive
+        #[arg(value_parser = number)]
         drive: u16,
     },
     /// Put a drive back
     Insert {
         /// Number of the drive
+        #[arg(value_parser = number)]
         drive: u16,
     },
     /// Cut the power of all drives
@@ -54,6 +56,7 @@ pub(crate) enum Switch {
     /// Take the link of a drive down, or up again
     Link {
         /// Number of the drive
+        #[arg(value_parser = number)]
         drive: u16,
         /// Whether there is a link
         state: OnOff,
@@ -61,6 +64,7 @@ pub(crate) enum Switch {
     /// Let the firmware of a drive stand still
     Hang {
         /// Number of the drive
+        #[arg(value_parser = number)]
         drive: u16,
         /// Simulated milliseconds
         ms: f64,
@@ -68,6 +72,7 @@ pub(crate) enum Switch {
     /// Age a drive: to a level of wear, or to a raw bit error rate
     Age {
         /// Number of the drive
+        #[arg(value_parser = number)]
         drive: u16,
         /// Share of the nominal erases that is used, as in 50% (of a drive with [drive.wear]); or a raw bit error rate
         /// from 0 to 0.5

@@ -1,6 +1,6 @@
 //! Options of commands that serve, and of those beside them.
 
-use super::values::{address, seconds, seed, some_seconds};
+use super::values::{address, nqn, seconds, seed, some_seconds};
 use crate::byte_count::bytes;
 use clap::{ArgGroup, Args, ValueEnum};
 use flashyard_live::NbdAddress;
@@ -44,7 +44,7 @@ pub(crate) struct ServeOptions {
     pub(crate) insecure: bool,
     /// Begin the drives' NVMe qualified names with this, in place of serve.nqn: two servers of one scenario that one host
     /// uses need different ones
-    #[arg(long, value_name = "NQN")]
+    #[arg(long, value_name = "NQN", value_parser = nqn)]
     pub(crate) nqn: Option<String>,
     /// Serve NBD at this address, or at the socket unix:PATH
     #[arg(long, value_name = "ADDRESS:PORT")]
@@ -88,6 +88,19 @@ pub(crate) struct ServeOptions {
     /// Tell more of what happens
     #[arg(long, short)]
     pub(crate) verbose: bool,
+}
+
+impl ServeOptions {
+    /// Whether there is any way to use the drives.
+    pub(crate) fn serves_anybody(&self) -> bool {
+        let Self { listen, listen_tls, nbd, vhost_user_blk, load, control, dash, .. } = self;
+        !(listen.is_empty() && listen_tls.is_empty())
+            || nbd.is_some()
+            || vhost_user_blk.is_some()
+            || load.is_some()
+            || control.is_some()
+            || dash.is_some()
+    }
 }
 
 #[derive(Debug, Args)]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(crate) enum TraceCommand {
     /// Statistics of a trace
     Info {
-        /// Trace file, plain, zstd or gzip
+        /// Trace file, plain, zstd, gzip or xz
         file: PathBuf,
         /// Format, when its content does not tell (msr, disksim-us, ...)
         #[arg(long)]
@@ -26,7 +26,7 @@ pub(crate) enum TraceCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct CachesOptions {
-    /// Trace file, plain, zstd or gzip; it is read twice
+    /// Trace file, plain, zstd, gzip or xz; it is read twice
     pub(crate) file: PathBuf,
     /// Format, when its content does not tell (msr, disksim-us, ...)
     #[arg(long)]
@@ -55,7 +55,7 @@ fn cache_size(text: &str) -> Result<CacheSize, String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertOptions {
-    /// Trace file, plain, zstd or gzip
+    /// Trace file, plain, zstd, gzip or xz
     pub(crate) file: PathBuf,
     /// File to write; an existing one is replaced when the new one is complete
     pub(crate) out: PathBuf,

@@ -55,3 +55,16 @@ pub(super) fn some_seconds(text: &str) -> Result<f64, String> {
         _ => Err("give more than 0 seconds, at most 1000000000".to_owned()),
     }
 }
+
+/// The number of a drive.
+pub(super) fn number(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "give the number of a drive, from 0 on".to_owned())
+}
+
+/// The beginning of NVMe qualified names.
+pub(super) fn nqn(text: &str) -> Result<String, String> {
+    if text.starts_with("nqn.") && !text.contains(char::is_whitespace) {
+        return Ok(text.to_owned());
+    }
+    Err("an NVMe qualified name begins with `nqn.`, and has no spaces".to_owned())
+}

@@ -27,16 +27,20 @@ pub struct Media {
 }
 
 impl Media {
-    /// Drives in memory, which hold zeros where `contents` say that something is current; one entry for each drive.
+    /// Empty drives in memory, of these layouts.
     ///
     /// Errors: those of the operating system.
-    pub fn memory(drives: &[(Layout, Vec<SuperblockContents>)]) -> io::Result<Self> {
-        let drives = drives.iter().map(|(layout, contents)| {
-            let mut drive = DriveMedia::memory(*layout)?;
-            drive.adopt(contents)?;
-            Ok(drive)
-        });
+    pub fn memory(layouts: impl IntoIterator<Item = Layout>) -> io::Result<Self> {
+        let drives = layouts.into_iter().map(DriveMedia::memory);
         Ok(Self { drives: drives.collect::<io::Result<_>>()?, directory: None, records: Vec::new() })
+    }
+
+    /// Takes over what drives hold before they are used: zeros where `contents` say that something is current; one entry for each
+    /// drive.
+    ///
+    /// Errors: those of the operating system.
+    pub fn adopt(&mut self, contents: &[Vec<SuperblockContents>]) -> io::Result<()> {
+        self.drives.iter_mut().zip(contents).try_for_each(|(drive, contents)| drive.adopt(contents))
     }
 
     /// New drives in `directory`, which hold zeros where `contents` say that something is current.

@@ -137,7 +137,8 @@ fn the_note_counts_what_was_changed() {
     assert_eq!(
         note.to_string(),
         "addresses modulo 16384 bytes, speed x2, replayed 2 times: 6 requests in 2 rounds, 2 (33.3 %) folded, \
-         2 (33.3 %) moved back from the end, 2 (33.3 %) put in order of arrival"
+         2 (33.3 %) moved back from the end, 2 (33.3 %) counted as the whole units of 4 KiB that they touch, \
+         2 (33.3 %) put in order of arrival"
     );
 }
 

@@ -9,7 +9,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
 use flashyard_host::{Coalescer, ProcessorPool};
 use flashyard_kernel::{EventQueue, Nested, Rng, Runner, Wrap};
-use flashyard_measure::{RunPlan, Source};
+use flashyard_measure::{Observer, RunPlan, Source};
 use flashyard_ssd::{Drive, DriveEffect, DriveEvent, Job};
 use flashyard_stats::Cause;
 use flashyard_units::{DriveId, SimSpan, SimTime};
@@ -333,11 +333,12 @@ impl Enclosure {
     /// Brings the mapping caches of drives to the state that `accesses` requests of each source leave, without timing.
     /// Does nothing where the whole map is in memory.
     ///
-    /// Errors: a source that fails.
+    /// Errors: a source that fails, an observer that stops it.
     pub(super) fn warm_mapping(
         &mut self,
         sources: Vec<Source>,
         accesses: u64,
+        observer: Observer<'_>,
         mut accessed: impl FnMut(usize, u32),
     ) -> Result<(), JbofError> {
         let drives = self.drives.iter_mut().zip(&self.models).enumerate();
@@ -346,7 +347,10 @@ impl Enclosure {
                 continue;
             }
             let pages = model.map_pages();
-            for _ in 0..accesses {
+            for access in 0..accesses {
+                if access & 0xFFFF == 0 && !observer(0.0) {
+                    return Err(JbofError::Interrupted);
+                }
                 let Some(record) = source.next_request()? else { break };
                 let page = record.request.offset_bytes / u64::from(SLOT_BYTES * SLOTS_PER_TRANSLATION_PAGE);
                 // The state of the drive before the run is clean: only the order of use matters.

@@ -139,10 +139,15 @@ impl Jbof {
     /// Brings the mapping caches of busy drives to the state that `accesses` requests of
     /// each source leave, without timing. Does nothing where the whole map is in memory.
     ///
-    /// Errors: a source that fails.
-    pub fn warm_mapping(&mut self, sources: Vec<Source>, accesses: u64) -> Result<(), JbofError> {
+    /// Errors: a source that fails, an observer that stops it.
+    pub fn warm_mapping(
+        &mut self,
+        sources: Vec<Source>,
+        accesses: u64,
+        observer: Observer<'_>,
+    ) -> Result<(), JbofError> {
         let mut lending = self.policy.lending_mut();
-        self.enclosure.warm_mapping(sources, accesses, |drive, page| {
+        self.enclosure.warm_mapping(sources, accesses, observer, |drive, page| {
             // A drive that knew nothing of these accesses would take pages that are used now and then for spare ones.
             if let Some(lending) = &mut lending {
                 lending.warm_curve(drive, page);

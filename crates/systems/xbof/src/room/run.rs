@@ -33,7 +33,7 @@ pub fn run_design(
     observer: Observer<'_>,
 ) -> Result<JbofRun, ScenarioError> {
     let scenario = &JbofScenario::of(scenario)?;
-    let (jbof, drives, jobs) = enclosure(scenario, design, files)?;
+    let (jbof, drives, jobs) = enclosure(scenario, design, files, observer)?;
     let figures = jbof.run(observer).map_err(keyed::of)?;
     let result = design_result(&figures, &drives);
     Ok(JbofRun { figures, result, jobs, equipment: equipment(&assemble::jbof(scenario, design)?) })
@@ -60,7 +60,7 @@ pub(crate) fn figures(
     files: &'static dyn Files,
     observer: Observer<'_>,
 ) -> Result<JbofFigures, ScenarioError> {
-    let (jbof, ..) = enclosure(scenario, design, files)?;
+    let (jbof, ..) = enclosure(scenario, design, files, observer)?;
     jbof.run(observer).map_err(keyed::of)
 }
 
@@ -68,7 +68,12 @@ pub(crate) fn figures(
 type Built = (Jbof, Vec<OneDrive>, Option<JobFiles>);
 
 /// The enclosure of a scenario, ready to run.
-fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files) -> Result<Built, ScenarioError> {
+fn enclosure(
+    scenario: &JbofScenario,
+    design: Design,
+    files: &'static dyn Files,
+    observer: Observer<'_>,
+) -> Result<Built, ScenarioError> {
     let config = assemble::jbof(scenario, design)?;
     // Wrong groups are named before the enclosure that follows from them.
     let drives = groups::drives(scenario, design)?;
@@ -97,7 +102,7 @@ fn enclosure(scenario: &JbofScenario, design: Design, files: &'static dyn Files)
     aged::restore(&drives, files, |drive, aged| jbof.restore(drive, aged))?;
     if scenario.run.warm_mapping_requests > 0 && scenario.program.is_none() {
         let warming = assemble::warming_sources(scenario, design, jobs.as_ref(), capacity, files)?;
-        jbof.warm_mapping(warming, scenario.run.warm_mapping_requests).map_err(keyed::of)?;
+        jbof.warm_mapping(warming, scenario.run.warm_mapping_requests, observer).map_err(keyed::of)?;
     }
     Ok((jbof, drives, jobs))
 }

@@ -373,7 +373,7 @@ fn streams(
         warming.push(source(&load.for_warming(WARMING), format!("warming.{drive}"))?);
     }
     let mut jbof = Jbof::with_streams(config, plan, specs).map_err(keyed::of)?;
-    jbof.warm_mapping(warming, WARMING).map_err(keyed::of)?;
+    jbof.warm_mapping(warming, WARMING, observer).map_err(keyed::of)?;
     jbof.run(observer).map_err(keyed::of)
 }
 
