@@ -16,7 +16,7 @@ pub enum SetUpError<E: std::error::Error + 'static> {
     Media(#[from] MediaError),
     /// Memory for the bytes.
     #[error(
-        "there is no memory for the drives' bytes, {gib} GiB: give a smaller drive.capacity or fewer drives, or a directory with --data"
+        "there is no memory for the drives' bytes, {gib} GiB: give fewer or smaller drives (drive.capacity, or drive.blocks_per_plane where that is given), or a directory with --data"
     )]
     Memory {
         /// All that the flash of the drives holds, in GiB.
