@@ -1,4 +1,5 @@
-//! Flash behind memory: our translation layer, with dies and channels that serve first come, first served.
+//! Flash behind memory: our translation layer, with dies that serve first come, first served. A channel sends what is ready first: a
+//! transfer takes the first gap between those that are booked.
 //!
 //! Garbage collection runs in rounds of one command a die. A round begins when the one before has ended, and not before the
 //! guard time that an access asked for is over, unless erased space has become too scarce to wait.
@@ -6,6 +7,7 @@
 //! A die keeps the page that it sensed last in its register: further parts of that page need no second sensing until another
 //! command takes the die. Source: \[X\] ONFI, Change Read Column: any bytes of the page register are sent out by their column.
 
+use crate::channel::Channel;
 use crate::error::MemoryError;
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Priority};
@@ -92,7 +94,7 @@ pub struct Flash {
     config: FlashConfig,
     ftl: Ftl,
     dies: Vec<SimTime>,
-    channels: Vec<SimTime>,
+    channels: Vec<Channel>,
     /// Of each die: the page in its register, and when it is sensed.
     registers: Vec<(u32, SimTime)>,
     /// Programs under way: their ends, with the die row.
@@ -138,7 +140,7 @@ impl Flash {
             config,
             ftl,
             dies: vec![SimTime::ZERO; dies],
-            channels: vec![SimTime::ZERO; geometry.channels as usize],
+            channels: (0..geometry.channels).map(|_| Channel::new()).collect(),
             registers: vec![(NO_PAGE, SimTime::ZERO); dies],
             // Collection has two programs a die under way at most, beside the buffer.
             programs: BinaryHeap::with_capacity(config.buffer_pages as usize + 128 * dies),
@@ -173,7 +175,7 @@ impl Flash {
             self.settle(SimTime::MAX);
         }
         self.dies.fill(SimTime::ZERO);
-        self.channels.fill(SimTime::ZERO);
+        self.channels.fill_with(Channel::new);
         self.registers.fill((NO_PAGE, SimTime::ZERO));
         (self.next_round, self.counters) = (None, FlashCounters::default());
     }
@@ -261,8 +263,7 @@ impl Flash {
         let sensed = register.1.max(now);
         let channels = self.channels.len();
         let channel = &mut self.channels[usize::from(command.die) % channels];
-        let done = sensed.max(*channel) + self.config.channel_rate.span_of(bytes.into());
-        *channel = done;
+        let done = channel.book(sensed, self.config.channel_rate.span_of(bytes.into()));
         // The register is sent before the die senses another page into it.
         let die = &mut self.dies[usize::from(command.die)];
         *die = (*die).max(done);
@@ -378,7 +379,7 @@ impl Flash {
         end
     }
 
-    /// A command on its die and channel, after those before it.
+    /// A command on its die, after those before it, and in the first gap of its channel.
     fn carry_out(&mut self, now: SimTime, command: &FlashCommand) -> SimTime {
         let channels = self.channels.len();
         self.registers[usize::from(command.die)].0 = NO_PAGE;
@@ -388,14 +389,11 @@ impl Flash {
         match command.kind {
             CommandKind::Read => {
                 let sensed = (*die).max(now) + self.config.read;
-                let done = sensed.max(*channel) + transfer;
-                (*die, *channel) = (done, done);
-                done
+                *die = channel.book(sensed, transfer);
+                *die
             }
             CommandKind::Program => {
-                let loaded = (*die).max(now).max(*channel) + transfer;
-                *channel = loaded;
-                *die = loaded + self.config.program;
+                *die = channel.book((*die).max(now), transfer) + self.config.program;
                 *die
             }
             CommandKind::Erase => {
@@ -469,6 +467,26 @@ mod tests {
         assert_eq!(flash.counters().from_register, 2);
         flash.read(AT(50), 4);
         assert_eq!(flash.read_part(AT(60), 0, 1024), AT(60 + 3) + part, "a read of a whole page takes it as well");
+    }
+
+    #[test]
+    fn a_program_that_waits_for_its_die_leaves_its_channel_to_others() {
+        let die_of =
+            |flash: &Flash, page| flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die;
+        let mut flash = Flash::new(config()).expect("it is possible");
+        flash.write(AT(0), 63, true);
+        let die = die_of(&flash, 63);
+        let mut flash = Flash::new(config()).expect("it is possible");
+        let on =
+            |flash: &Flash, die| (0..60).find(|&page| die_of(flash, page) == die).expect("pages go round the dies");
+        for number in 1..=10 {
+            let page = on(&flash, die);
+            assert_eq!(flash.read(AT(0), page), AT(4 * number));
+        }
+        assert_eq!(flash.write(AT(0), 63, true).programmed, AT(40 + 1 + 100), "after the reads of its die");
+        // The channel sends for its other die between those reads.
+        let page = on(&flash, die ^ 2);
+        assert_eq!(flash.read(AT(0), page), AT(5), "beside the first of them");
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod access;
 mod accesses;
 mod ahead;
 mod annotate;
+mod channel;
 mod dram;
 mod endpoint;
 mod error;
