@@ -153,7 +153,7 @@ fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
             pages: 1 << 25,
             units: 64,
             read: SimSpan::from_us(3),
-            write: SimSpan::from_us(100),
+            write: SimSpan::from_ns(6_250),
         },
     });
     let path = PathConfig {

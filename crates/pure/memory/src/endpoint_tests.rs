@@ -32,9 +32,9 @@ fn config(reads_annotations: bool) -> EndpointConfig {
         medium: MediumConfig::InPlace {
             pages: 1000,
             units: 4,
-            // Sixteen parts of a page on four units: 3 us.
+            // Sixteen parts of a page on four units: 3 us, and 100 us.
             read: SimSpan::from_ns(750),
-            write: SimSpan::from_us(100),
+            write: SimSpan::from_us(25),
         },
     }
 }

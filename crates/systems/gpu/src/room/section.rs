@@ -198,10 +198,10 @@ struct Units {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 4096))]
     block_pages: u32,
-    /// A page read: tR.
+    /// A page read: tR. Where cells are written in place, 256 bytes of it.
     #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "10 ms"))]
     read: Time,
-    /// A page written: tPROG.
+    /// A page written: tPROG. Where cells are written in place, 256 bytes of it.
     #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "100 ms"))]
     program: Time,
     /// A block erased: tBERS. Cells are written in place without the key.
