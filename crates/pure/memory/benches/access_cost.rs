@@ -69,6 +69,7 @@ fn flash(accesses: u64) -> u64 {
         read: SimSpan::from_us(3),
         program: SimSpan::from_us(100),
         erase: SimSpan::from_ms(1),
+        suspend: None,
         channel_rate: ByteRate::from_mb(1200),
         buffer_pages: 64,
         collect_below: 0.1,

@@ -50,6 +50,7 @@ fn flash() -> ExpanderConfig {
         collect_always_below: 0.05,
         worn_in: true,
         collection_due: false,
+        suspend: None,
         seed: 1,
     });
     ExpanderConfig { dram: dram(), frames: 16, hints: HintFill::Sectors, medium }
