@@ -162,13 +162,16 @@ impl RootPort {
             if stores.holds(line) {
                 self.counters.diverted += u64::from(is_store);
                 self.counters.kept_hits += u64::from(!is_store);
-                return Reply::Done(stores.access(now, line));
+                let done = stores.access(now, line);
+                return Reply::Done(if is_store { now } else { done });
             }
             let has_room = self.queue.len() < QUEUE && self.waiting.is_empty();
             if is_store && (is_slow || !has_room) && stores.put(line) {
                 self.counters.diverted += 1;
                 self.counters.diverted_lines += 1;
-                return Reply::Done(stores.access(now, line));
+                // Its request is released at once, as that of a store to the GPU's own memory.
+                stores.access(now, line);
+                return Reply::Done(now);
             }
         }
         if is_store && self.queue.len() < QUEUE && self.waiting.is_empty() {

@@ -189,3 +189,18 @@ fn stores_are_kept_while_the_device_is_late_and_written_later() {
     }
     assert!(oracle.port.counters.flushed > 0, "{:?}", oracle.port.counters);
 }
+
+#[test]
+fn a_store_that_is_kept_is_released_at_once() {
+    let mut port = port(64);
+    let mut kept = 0;
+    for line in (0..LINES).chain(0..LINES) {
+        let before = port.counters.diverted;
+        let reply = port.ask(SimTime::ZERO, line, true, 0);
+        if port.counters.diverted > before {
+            kept += 1;
+            assert!(matches!(reply, Reply::Done(SimTime::ZERO)), "line {line}");
+        }
+    }
+    assert!(kept > 64, "new ones, and some that were kept already");
+}
