@@ -40,7 +40,7 @@ impl Channel {
         }
     }
 
-    /// The same, where something is booked that ends later.
+    /// As [`Self::book`], where something is booked that ends later.
     fn book_between(&mut self, from: SimTime, span: SimSpan) -> SimTime {
         let ahead = self.booked.iter().rev().take_while(|booked| booked[1] > from).count();
         let mut at = self.booked.len() - ahead;

@@ -1,5 +1,5 @@
 //! Dies whose programs and erases make way for reads, on the timeline of [`Flash`](crate::Flash): work of a die follows each other, and a
-//! read goes before what has not begun.
+//! read takes precedence over what has not begun.
 //!
 //! The rules are those of [`Suspend`]: an operation makes way a number of times, and is left alone when it will have ended by the time that
 //! this would take. A number of reads pass work that waits, and then it has its turn. Reads of collection are work like others, which
@@ -17,7 +17,7 @@ const PASSING: u32 = 16;
 /// Places for work of a die: more is rare.
 const WORK: usize = 32;
 
-/// What a command keeps a die busy with, one after the other.
+/// Times for which a command keeps a die busy, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spans {
     /// Sensing.
@@ -140,7 +140,7 @@ impl MakingWay {
             *count += 1;
             die.passed = 0;
             first.ways -= 1;
-            // What is left of it goes on after the read.
+            // Its rest goes on after the read.
             first.spans = Spans { sense: SimSpan::ZERO, transfer: SimSpan::ZERO, array: suspend.resume + left };
             (first.begins, first.sent, first.ends) = (at, at, at + first.spans.array);
             return at + suspend.entry;
