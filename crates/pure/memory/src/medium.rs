@@ -179,12 +179,16 @@ impl Medium {
 
 /// The units of so many bytes of a page from an offset on work for a time on each part of them; returns when all have.
 fn occupy(units: &mut [SimTime], page: u32, [offset, bytes]: [u32; 2], now: SimTime, span: SimSpan) -> SimTime {
-    let part = |offset: u32| page.wrapping_add(offset / PART_BYTES);
-    (part(offset)..part(offset + bytes.max(1) - 1) + 1).fold(now, |done, part| {
-        let unit = &mut units[part as usize % units.len()];
+    let parts = (offset + bytes.max(1) - 1) / PART_BYTES - offset / PART_BYTES + 1;
+    let mut at = (page as usize + (offset / PART_BYTES) as usize) % units.len();
+    let mut done = now;
+    for _ in 0..parts {
+        let unit = &mut units[at];
         *unit = (*unit).max(now) + span;
-        done.max(*unit)
-    })
+        done = done.max(*unit);
+        at = if at + 1 == units.len() { 0 } else { at + 1 };
+    }
+    done
 }
 
 #[cfg(test)]
