@@ -70,6 +70,19 @@ pub struct SuspendSection {
     pub most: u32,
 }
 
+impl SuspendSection {
+    /// The rules by which operations make way.
+    pub const fn rules(self) -> Suspend {
+        Suspend {
+            programs: self.programs,
+            erases: self.erases,
+            entry: self.entry.0,
+            resume: self.resume.0,
+            most: self.most,
+        }
+    }
+}
+
 impl FlashSection {
     /// Pages of a plane that are programmed together.
     pub fn pages_per_program(&self) -> u32 {
@@ -108,13 +121,7 @@ impl FlashSection {
             partial_transfers: self.partial_transfers,
             cache_read: self.cache_read.map(|time| time.0),
             cache_program: self.cache_program,
-            suspend: self.suspend.map(|suspend| Suspend {
-                programs: suspend.programs,
-                erases: suspend.erases,
-                entry: suspend.entry.0,
-                resume: suspend.resume.0,
-                most: suspend.most,
-            }),
+            suspend: self.suspend.map(SuspendSection::rules),
             word_line,
             single_level,
             read_top: self.read_top.map(|time| time.0),

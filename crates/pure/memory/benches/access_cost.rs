@@ -8,12 +8,13 @@
 #![expect(clippy::disallowed_methods, reason = "a bench measures the real clock; nothing simulated sees it")]
 
 use flashyard_cache as _;
+use flashyard_flash::Geometry;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    Access, Accesses, AnnotationRules, ApexMap, Dram, DramConfig, Endpoint, EndpointConfig, Expander, LevelConfig,
-    Machine, MachineConfig, MediumConfig, Mix, MixConfig, PathConfig, Stream, StreamKernel,
+    Access, Accesses, AnnotationRules, ApexMap, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Flash,
+    FlashConfig, LevelConfig, Machine, MachineConfig, MediumConfig, Mix, MixConfig, PathConfig, Stream, StreamKernel,
 };
-use flashyard_units::{ByteRate, Hertz, SimSpan};
+use flashyard_units::{ByteRate, Hertz, SimSpan, SimTime};
 use std::time::Instant;
 
 const ROUNDS: u32 = 5;
@@ -48,6 +49,46 @@ fn main() {
     report("STREAM triad", accesses, || run(&mut [Stream::new(StreamKernel::Triad, 1 << 27, 0, 1, 1)], accesses));
     let random = || ApexMap::new(1 << 30, 1.0, 1, 1, Rng::named(1, "bench")).expect("the map is possible");
     report("Apex-Map, alpha 1, all reach the endpoint", accesses, || run(&mut [random()], accesses));
+    report("flash, three reads to a write", accesses, || flash(accesses));
+}
+
+/// Pages of worn-in flash that are read and written at random, four accesses a microsecond.
+fn flash(accesses: u64) -> u64 {
+    let geometry = Geometry {
+        channels: 8,
+        dies_per_channel: 8,
+        planes_per_die: 1,
+        blocks_per_plane: 128,
+        pages_per_block: 32,
+        page_bytes: 4096,
+        pages_per_program: 1,
+    };
+    let config = FlashConfig {
+        geometry,
+        spare: 0.25,
+        read: SimSpan::from_us(3),
+        program: SimSpan::from_us(100),
+        erase: SimSpan::from_ms(1),
+        suspend: None,
+        channel_rate: ByteRate::from_mb(1200),
+        buffer_pages: 64,
+        collect_below: 0.1,
+        collect_always_below: 0.04,
+        worn_in: true,
+        collection_due: false,
+        seed: 1,
+    };
+    let mut flash = Flash::new(config).expect("the flash is possible");
+    let mut rng = Rng::named(1, "bench");
+    let (mut now, mut hash) = (SimTime::ZERO, 0_u64);
+    for number in 0..accesses {
+        now += SimSpan::from_ns(250);
+        let page = rng.below(u64::from(flash.pages())) as u32;
+        let at = if number % 4 == 0 { flash.write(now, page, false).accepted } else { flash.read(now, page) };
+        hash = hash.wrapping_mul(31).wrapping_add(at.as_ps());
+        now = now.max(SimTime::from_ps(at.as_ps().saturating_sub(100_000_000)));
+    }
+    hash
 }
 
 /// A walk in a circle that the nearest level holds.
@@ -113,7 +154,7 @@ fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
             pages: 1 << 25,
             units: 64,
             read: SimSpan::from_us(3),
-            write: SimSpan::from_us(100),
+            write: SimSpan::from_ns(6_250),
         },
     });
     let path = PathConfig {

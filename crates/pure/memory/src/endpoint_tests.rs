@@ -32,9 +32,9 @@ fn config(reads_annotations: bool) -> EndpointConfig {
         medium: MediumConfig::InPlace {
             pages: 1000,
             units: 4,
-            // Sixteen parts of a page on four units: 3 us.
+            // Sixteen parts of a page on four units: 3 us, and 100 us.
             read: SimSpan::from_ns(750),
-            write: SimSpan::from_us(100),
+            write: SimSpan::from_us(25),
         },
     }
 }
@@ -211,14 +211,14 @@ fn a_store_that_is_not_bufferable_ends_on_the_medium() {
 #[test]
 fn a_record_of_a_journal_persists_in_one_program_and_a_global_flush_takes_all_changed_pages() {
     let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
-    // Twenty changed pages, and the page of the journal, on four units of 100 us a page.
+    // Twenty changed pages, and the page of the journal, on four units that take 100 us together for a page.
     for page in (0..20).chain([40]) {
         endpoint.warm(page * PAGE_BYTES, true);
     }
     let record = endpoint.serve(AT(0), &access(Transaction::Store, 40, NOT_BUFFERED));
     assert_eq!(record.at, AT(10 + 100_000));
-    assert_eq!(endpoint.flush(AT(200_000)), AT(200_000 + 20 / 4 * 100_000), "the journal's page is clean");
-    assert_eq!(endpoint.flush(AT(1_000_000)), AT(1_000_000), "nothing is changed any more");
+    assert_eq!(endpoint.flush(AT(200_000)), AT(200_000 + 20 * 100_000), "the journal's page is clean");
+    assert_eq!(endpoint.flush(AT(3_000_000)), AT(3_000_000), "nothing is changed any more");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Flash behind memory: our translation layer, with dies and channels that serve first come, first served.
+//! Flash behind memory: our translation layer, with dies that serve first come, first served. A channel sends what is ready first: a
+//! transfer takes the first gap between those that are booked.
 //!
 //! Garbage collection runs in rounds of one command a die. A round begins when the one before has ended, and not before the
 //! guard time that an access asked for is over, unless erased space has become too scarce to wait.
@@ -6,11 +7,14 @@
 //! A die keeps the page that it sensed last in its register: further parts of that page need no second sensing until another
 //! command takes the die. Source: \[X\] ONFI, Change Read Column: any bytes of the page register are sent out by their column.
 
+use crate::channel::Channel;
 use crate::error::MemoryError;
+use crate::making_way::{MakingWay, Spans};
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_flash::{CommandKind, FlashCommand, Geometry, Priority};
 use flashyard_ftl::{DieRow, Ftl, FtlConfig, Stream, Want};
 use flashyard_kernel::Rng;
+use flashyard_nand::Suspend;
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,6 +32,8 @@ pub struct FlashConfig {
     pub program: SimSpan,
     /// tBERS.
     pub erase: SimSpan,
+    /// How programs and erases make way for reads of requests, if they do.
+    pub suspend: Option<Suspend>,
     /// Rate of a channel.
     pub channel_rate: ByteRate,
     /// Pages that wait for their program at most; a write waits for a place among them.
@@ -53,6 +59,8 @@ pub struct FlashCounters {
     pub writes: u64,
     /// Reads of a part of a page that its die had in the register, or was sensing already. They are among `reads`.
     pub from_register: u64,
+    /// Programs and erases that made way for a read, each time.
+    pub suspensions: u64,
     /// Rounds of garbage collection.
     pub rounds: u64,
     /// Rounds that began within a guard time because space was too scarce.
@@ -92,9 +100,11 @@ pub struct Flash {
     config: FlashConfig,
     ftl: Ftl,
     dies: Vec<SimTime>,
-    channels: Vec<SimTime>,
+    channels: Vec<Channel>,
     /// Of each die: the page in its register, and when it is sensed.
     registers: Vec<(u32, SimTime)>,
+    /// Work of dies whose operations make way.
+    making_way: Option<Box<MakingWay>>,
     /// Programs under way: their ends, with the die row.
     programs: BinaryHeap<Reverse<(SimTime, u32)>>,
     /// When the next round may begin; `None` while nothing is collected.
@@ -138,8 +148,9 @@ impl Flash {
             config,
             ftl,
             dies: vec![SimTime::ZERO; dies],
-            channels: vec![SimTime::ZERO; geometry.channels as usize],
+            channels: (0..geometry.channels).map(|_| Channel::new()).collect(),
             registers: vec![(NO_PAGE, SimTime::ZERO); dies],
+            making_way: None,
             // Collection has two programs a die under way at most, beside the buffer.
             programs: BinaryHeap::with_capacity(config.buffer_pages as usize + 128 * dies),
             next_round: None,
@@ -148,6 +159,7 @@ impl Flash {
             counters: FlashCounters::default(),
         };
         flash.catch_up();
+        flash.making_way = config.suspend.map(|suspend| Box::new(MakingWay::new(suspend, dies)));
         if config.collection_due {
             flash.fall_due();
         }
@@ -173,7 +185,7 @@ impl Flash {
             self.settle(SimTime::MAX);
         }
         self.dies.fill(SimTime::ZERO);
-        self.channels.fill(SimTime::ZERO);
+        self.channels.fill_with(Channel::new);
         self.registers.fill((NO_PAGE, SimTime::ZERO));
         (self.next_round, self.counters) = (None, FlashCounters::default());
     }
@@ -251,7 +263,8 @@ impl Flash {
         let command = FlashCommand { bus_bytes: bytes, ..command };
         let page = self.ftl.layout().page(slot);
         let register = &mut self.registers[usize::from(command.die)];
-        if register.0 != page {
+        let is_lost = |ways: &MakingWay| ways.is_at_work(command.die, register.1.max(now));
+        if register.0 != page || self.making_way.as_deref().is_some_and(is_lost) {
             let done = self.carry_out(now, &command);
             let transfer = self.config.channel_rate.span_of(bytes.into());
             self.registers[usize::from(command.die)] = (page, SimTime::from_ps(done.as_ps() - transfer.as_ps()));
@@ -261,11 +274,11 @@ impl Flash {
         let sensed = register.1.max(now);
         let channels = self.channels.len();
         let channel = &mut self.channels[usize::from(command.die) % channels];
-        let done = sensed.max(*channel) + self.config.channel_rate.span_of(bytes.into());
-        *channel = done;
-        // The register is sent before the die senses another page into it.
+        let done = channel.book(sensed, self.config.channel_rate.span_of(bytes.into()));
+        // The register is sent before the die senses another page into it, or goes on with what made way.
+        let free = self.making_way.as_deref_mut().map_or(done, |ways| ways.end_read(command.die, done, channel));
         let die = &mut self.dies[usize::from(command.die)];
-        *die = (*die).max(done);
+        *die = (*die).max(free);
         done
     }
 
@@ -274,10 +287,14 @@ impl Flash {
         self.advance(now);
         self.counters.writes += 1;
         let mut accepted = now;
-        if self.programs.len() >= self.config.buffer_pages as usize
-            && let Some(Reverse((end, _))) = self.programs.peek()
-        {
-            accepted = accepted.max(*end);
+        if self.programs.len() >= self.config.buffer_pages as usize {
+            // A program that has made way ends later than it was to.
+            while let Some(&Reverse((end, _))) = self.programs.peek() {
+                accepted = accepted.max(end);
+                if self.settle(accepted) {
+                    break;
+                }
+            }
             self.advance(accepted);
         }
         while self.ftl.host_room() == 0 {
@@ -315,15 +332,30 @@ impl Flash {
         }
     }
 
-    /// Notes the programs that have ended by `now`.
+    /// Notes the programs that have ended by `now`; says whether there was one.
     #[inline]
-    fn settle(&mut self, now: SimTime) {
-        while let Some(Reverse((end, row))) = self.programs.peek()
-            && *end <= now
+    fn settle(&mut self, now: SimTime) -> bool {
+        let mut ended = false;
+        while let Some(&Reverse((end, row))) = self.programs.peek()
+            && end <= now
         {
-            self.ftl.row_programmed(*row);
             self.programs.pop();
+            match self.making_way.as_deref().and_then(|ways| self.row_ends(ways, row, now)) {
+                Some(later) => self.programs.push(Reverse((later, row))),
+                None => {
+                    self.ftl.row_programmed(row);
+                    ended = true;
+                }
+            }
         }
+        ended
+    }
+
+    /// When a program that has made way ends, if it is not over by `now`.
+    #[cold]
+    fn row_ends(&self, ways: &MakingWay, row: u32, now: SimTime) -> Option<SimTime> {
+        let (_, within) = self.ftl.layout().split_die_row(row);
+        ways.row_ends(self.ftl.layout().die_and_row(within).0, row, now)
     }
 
     /// A round of collection from `begins` on: at most one die row read for each die, and what it moves. Returns its end, or
@@ -373,29 +405,47 @@ impl Flash {
 
     fn program(&mut self, now: SimTime, row: DieRow, priority: Priority) -> SimTime {
         let command = self.ftl.program_command(row, priority, 0);
-        let end = self.carry_out(now, &command);
+        let end = self.carry_out_row(now, &command, Some(row.number));
         self.programs.push(Reverse((end, row.number)));
         end
     }
 
-    /// A command on its die and channel, after those before it.
+    #[inline]
     fn carry_out(&mut self, now: SimTime, command: &FlashCommand) -> SimTime {
+        self.carry_out_row(now, command, None)
+    }
+
+    /// A command on its die, after those before it, and in the first gap of its channel; reads of requests before what makes way for them.
+    fn carry_out_row(&mut self, now: SimTime, command: &FlashCommand, row: Option<u32>) -> SimTime {
         let channels = self.channels.len();
         self.registers[usize::from(command.die)].0 = NO_PAGE;
         let die = &mut self.dies[usize::from(command.die)];
         let channel = &mut self.channels[usize::from(command.die) % channels];
         let transfer = self.config.channel_rate.span_of(command.bus_bytes.into());
+        if let Some(ways) = &mut self.making_way {
+            if command.kind == CommandKind::Read && command.priority == Priority::Foreground {
+                let done = channel.book(ways.begin_read(command.die, now) + self.config.read, transfer);
+                *die = ways.end_read(command.die, done, channel);
+                self.counters.suspensions = ways.count();
+                return done;
+            }
+            let none = SimSpan::ZERO;
+            let spans = match command.kind {
+                CommandKind::Read => Spans { sense: self.config.read, transfer, array: none },
+                CommandKind::Program => Spans { sense: none, transfer, array: self.config.program },
+                CommandKind::Erase => Spans { sense: none, transfer: none, array: self.config.erase },
+            };
+            *die = ways.take(command.die, (command.kind, row), [now, (*die).max(now)], spans, channel);
+            return *die;
+        }
         match command.kind {
             CommandKind::Read => {
                 let sensed = (*die).max(now) + self.config.read;
-                let done = sensed.max(*channel) + transfer;
-                (*die, *channel) = (done, done);
-                done
+                *die = channel.book(sensed, transfer);
+                *die
             }
             CommandKind::Program => {
-                let loaded = (*die).max(now).max(*channel) + transfer;
-                *channel = loaded;
-                *die = loaded + self.config.program;
+                *die = channel.book((*die).max(now), transfer) + self.config.program;
                 *die
             }
             CommandKind::Erase => {
@@ -425,6 +475,7 @@ mod tests {
             read: SimSpan::from_us(3),
             program: SimSpan::from_us(100),
             erase: SimSpan::from_ms(1),
+            suspend: None,
             channel_rate: ByteRate::from_mb(4096),
             buffer_pages: 8,
             collect_below: 0.1,
@@ -472,12 +523,50 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_waits_for_its_die_leaves_its_channel_to_others() {
+        let die_of =
+            |flash: &Flash, page| flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die;
+        let mut flash = Flash::new(config()).expect("it is possible");
+        flash.write(AT(0), 63, true);
+        let die = die_of(&flash, 63);
+        let mut flash = Flash::new(config()).expect("it is possible");
+        let on =
+            |flash: &Flash, die| (0..60).find(|&page| die_of(flash, page) == die).expect("pages go round the dies");
+        for number in 1..=10 {
+            let page = on(&flash, die);
+            assert_eq!(flash.read(AT(0), page), AT(4 * number));
+        }
+        assert_eq!(flash.write(AT(0), 63, true).programmed, AT(40 + 1 + 100), "after the reads of its die");
+        // The channel sends for its other die between those reads.
+        let page = on(&flash, die ^ 2);
+        assert_eq!(flash.read(AT(0), page), AT(5), "beside the first of them");
+    }
+
+    #[test]
     fn a_write_is_read_from_the_buffer_until_it_is_programmed() {
         let mut flash = Flash::new(config()).expect("it is possible");
         let written = flash.write(AT(0), 5, true);
         assert_eq!((written.accepted, written.programmed), (AT(0), AT(101)));
         assert_eq!(flash.read(AT(100), 5), AT(100));
         assert_eq!(flash.read(AT(101), 5), AT(105));
+    }
+
+    #[test]
+    fn a_read_puts_off_a_program_and_what_it_delays_is_read_from_the_buffer() {
+        let suspend =
+            Suspend { programs: true, erases: true, entry: SimSpan::from_us(5), resume: SimSpan::from_us(6), most: 8 };
+        let mut flash = Flash::new(FlashConfig { suspend: Some(suspend), ..config() }).expect("it is possible");
+        let written = flash.write(AT(0), 5, true);
+        let die_of =
+            |flash: &Flash, page| flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die;
+        let die = die_of(&flash, 5);
+        let other = (0..4).find(|&page| die_of(&flash, page) == die).expect("pages go round the dies");
+        assert_eq!(written.programmed, AT(101));
+        assert_eq!(flash.read(AT(11), other), AT(11 + 5 + 4));
+        assert_eq!(flash.dies()[usize::from(die)], AT(20 + 6 + 90), "90 us of the program are left");
+        assert_eq!(flash.read(AT(115), 5), AT(115), "it is not programmed before that");
+        assert_eq!(flash.read(AT(116), 5), AT(120));
+        assert_eq!(flash.counters().suspensions, 1);
     }
 
     /// Random overwrites; returns the flash, and when they were taken in.
@@ -497,9 +586,11 @@ mod tests {
 
     #[test]
     fn collection_keeps_up_and_waits_for_guards_until_space_is_scarce() {
-        for worn_in in [false, true] {
-            let (free, took) = overwritten(FlashConfig { worn_in, ..config() }, false);
-            let (guarded, took_guarded) = overwritten(FlashConfig { worn_in, ..config() }, true);
+        let suspend =
+            Suspend { programs: true, erases: true, entry: SimSpan::from_us(5), resume: SimSpan::from_us(6), most: 8 };
+        for (worn_in, suspend) in [(false, None), (true, None), (true, Some(suspend))] {
+            let (free, took) = overwritten(FlashConfig { worn_in, suspend, ..config() }, false);
+            let (guarded, took_guarded) = overwritten(FlashConfig { worn_in, suspend, ..config() }, true);
             free.ftl().check();
             guarded.ftl().check();
             assert!(free.counters().rounds > 100 && free.counters().forced_rounds == 0);

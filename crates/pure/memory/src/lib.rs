@@ -14,7 +14,7 @@
 //!
 //! What it does not model: coherence between cores, instruction fetches, prefetchers of cores, translation of addresses,
 //! branch prediction, refresh of DRAM; data. A core dispatches accesses in program order, so that one that waits for a
-//! register or for the data of another holds up those behind it. Dies serve first come, first served and are not suspended.
+//! register or for the data of another holds up those behind it. Dies serve first come, first served unless `FlashConfig::suspend` has their programs make way for reads.
 //!
 //! Invariants: no access takes memory of the simulator; times that a memory sees only grow; bytes on a link are those of the
 //! messages that went over it; the latency of an access is the sum of its parts.
@@ -25,6 +25,7 @@ mod access;
 mod accesses;
 mod ahead;
 mod annotate;
+mod channel;
 mod dram;
 mod endpoint;
 mod error;
@@ -32,6 +33,7 @@ mod flash;
 mod hints;
 mod lent;
 mod machine;
+mod making_way;
 mod medium;
 mod misses;
 mod page_cache;

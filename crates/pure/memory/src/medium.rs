@@ -6,7 +6,7 @@ use crate::page_cache::PAGE_BYTES;
 use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad};
 use flashyard_units::{SimSpan, SimTime};
 
-/// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read. \[X\] 256 bytes are
+/// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read and written. \[X\] 256 bytes are
 /// what 3D XPoint is accessed by (Yang et al., FAST 2020)
 const PART_BYTES: u32 = 256;
 
@@ -27,7 +27,7 @@ pub enum MediumConfig {
         units: u32,
         /// A part of a page read, 256 bytes.
         read: SimSpan,
-        /// A page written.
+        /// A part of a page written, 256 bytes.
         write: SimSpan,
     },
 }
@@ -66,7 +66,7 @@ pub enum Medium {
         pages: u32,
         /// A part of a page read.
         read: SimSpan,
-        /// A page written.
+        /// A part of a page written.
         write: SimSpan,
     },
 }
@@ -161,29 +161,34 @@ impl Medium {
     pub fn read_part(&mut self, now: SimTime, page: u32, offset: u32, bytes: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read_part(now, page, bytes),
-            Self::InPlace { units, read, .. } => {
-                let part = |offset: u32| page.wrapping_add(offset / PART_BYTES);
-                let parts = part(offset)..part(offset + bytes.max(1) - 1) + 1;
-                parts.fold(now, |done, part| done.max(occupy(units, part, now, *read)))
-            }
+            Self::InPlace { units, read, .. } => occupy(units, page, [offset, bytes], now, *read),
         }
     }
 
-    /// Writes a page; `at_once` where it must outlive a loss of power.
+    /// Writes a page; `at_once` where it must outlive a loss of power. Cells written in place are written where its bytes lie, as they are
+    /// read.
     pub fn write(&mut self, now: SimTime, page: u32, at_once: bool) -> Written {
         match self {
             Self::Flash(flash) => flash.write(now, page, at_once),
             Self::InPlace { units, write, .. } => {
-                Written { accepted: now, programmed: occupy(units, page, now, *write) }
+                Written { accepted: now, programmed: occupy(units, page, [0, PAGE_BYTES as u32], now, *write) }
             }
         }
     }
 }
 
-fn occupy(units: &mut [SimTime], page: u32, now: SimTime, span: SimSpan) -> SimTime {
-    let unit = &mut units[page as usize % units.len()];
-    *unit = (*unit).max(now) + span;
-    *unit
+/// The units of so many bytes of a page from an offset on work for a time on each part of them; returns when all have.
+fn occupy(units: &mut [SimTime], page: u32, [offset, bytes]: [u32; 2], now: SimTime, span: SimSpan) -> SimTime {
+    let parts = (offset + bytes.max(1) - 1) / PART_BYTES - offset / PART_BYTES + 1;
+    let mut at = (page as usize + (offset / PART_BYTES) as usize) % units.len();
+    let mut done = now;
+    for _ in 0..parts {
+        let unit = &mut units[at];
+        *unit = (*unit).max(now) + span;
+        done = done.max(*unit);
+        at = if at + 1 == units.len() { 0 } else { at + 1 };
+    }
+    done
 }
 
 #[cfg(test)]
@@ -201,5 +206,11 @@ mod tests {
         assert_eq!(medium.read_part(at(20), 0, 300, 100), at(25), "within one part");
         assert_eq!(medium.read(at(30), 3), at(30) + config.page_read());
         assert_eq!(config.page_read(), SimSpan::from_us(4 * 5), "a page is sixteen parts");
+        assert_eq!(
+            medium.write(at(100), 3, true).programmed,
+            at(100 + 4 * 8),
+            "they are written beside each other as well"
+        );
+        assert_eq!(medium.read_part(at(100), 9, 0, 256), at(100 + 4 * 8 + 5), "all units did");
     }
 }

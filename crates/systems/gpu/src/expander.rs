@@ -280,7 +280,7 @@ mod tests {
             controller: ns(0),
         };
         let medium =
-            MediumConfig::InPlace { pages: 100, units: 4, read: SimSpan::from_us(5), write: SimSpan::from_us(8) };
+            MediumConfig::InPlace { pages: 100, units: 4, read: SimSpan::from_us(5), write: SimSpan::from_us(2) };
         MediaExpander::new(ExpanderConfig { dram, frames, hints: HintFill::Sectors, medium }).expect("it is possible")
     }
 

@@ -277,6 +277,9 @@ impl Gpu {
     /// A thread computes and issues its next access.
     fn next(&mut self, now: SimTime, number: u32) {
         if self.left == 0 {
+            if let Memory::Port(port) = &mut self.memory {
+                port.stop_flushing();
+            }
             return;
         }
         self.left -= 1;

@@ -118,6 +118,8 @@ pub(crate) struct RootPort {
     /// Lines of requests that the device has.
     under_way: Vec<u64>,
     stores: Option<StoreStack>,
+    /// Whether the kernel has ended: what is kept is written in the background then, and not in its time.
+    is_over: bool,
     /// Times of the last stores, and how many were timed.
     times: [SimSpan; TIMES],
     timed: usize,
@@ -143,6 +145,7 @@ impl RootPort {
             waiting: VecDeque::new(),
             under_way: Vec::with_capacity(QUEUE),
             stores,
+            is_over: false,
             times: [SimSpan::ZERO; TIMES],
             timed: 0,
             sent_stores: VecDeque::new(),
@@ -162,13 +165,16 @@ impl RootPort {
             if stores.holds(line) {
                 self.counters.diverted += u64::from(is_store);
                 self.counters.kept_hits += u64::from(!is_store);
-                return Reply::Done(stores.access(now, line));
+                let done = stores.access(now, line);
+                return Reply::Done(if is_store { now } else { done });
             }
             let has_room = self.queue.len() < QUEUE && self.waiting.is_empty();
             if is_store && (is_slow || !has_room) && stores.put(line) {
                 self.counters.diverted += 1;
                 self.counters.diverted_lines += 1;
-                return Reply::Done(stores.access(now, line));
+                // Its request is released at once, as that of a store to the GPU's own memory.
+                stores.access(now, line);
+                return Reply::Done(now);
             }
         }
         if is_store && self.queue.len() < QUEUE && self.waiting.is_empty() {
@@ -288,9 +294,14 @@ impl RootPort {
         self.timed >= TIMES && now.since(oldest) > times[TIMES / 2] * LATE
     }
 
+    /// Lines that are still kept stay so.
+    pub(crate) fn stop_flushing(&mut self) {
+        self.is_over = true;
+    }
+
     /// Writes what was kept back, when the device has recovered.
     fn flush(&mut self, now: SimTime) {
-        if self.hinter.load() > DevLoad::Optimal || self.queue.len() >= QUEUE / 2 {
+        if self.is_over || self.hinter.load() > DevLoad::Optimal || self.queue.len() >= QUEUE / 2 {
             return;
         }
         if let Some(line) = self.stores.as_mut().and_then(StoreStack::pop) {

@@ -1,5 +1,7 @@
 //! Deterministic stores: a stack of lines in the GPU's own memory that the expander does not have yet, with the list of their addresses.
 //!
+//! A line lies at its place in the stack, so that lines that are kept one after the other go to banks in turn.
+//!
 //! Source: \[P\] sheet micro-cxl-gpu §3.5; its size is \[A\].
 
 use crate::banks::Banks;
@@ -8,16 +10,24 @@ use flashyard_units::SimTime;
 /// Lines that are kept back, the newest on top. A line has one entry, so that any order of writing them is right.
 pub(crate) struct StoreStack {
     dram: Banks,
-    /// Bit by line: whether it is kept.
-    held: Vec<u64>,
+    /// Place by line, where it is kept.
+    places: Vec<u32>,
     lines: Vec<u64>,
     most: usize,
 }
 
+/// The place of a line that is not kept.
+const NONE: u32 = u32::MAX;
+
 impl StoreStack {
     /// An empty stack of at most `most` lines of data of `lines` lines.
     pub(crate) fn new(dram: Banks, lines: u64, most: usize) -> Self {
-        Self { dram, held: vec![0; lines.div_ceil(64) as usize], lines: Vec::with_capacity(most), most }
+        Self {
+            dram,
+            places: vec![NONE; lines as usize],
+            lines: Vec::with_capacity(most),
+            most: most.min(NONE as usize),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -25,7 +35,7 @@ impl StoreStack {
     }
 
     pub(crate) fn holds(&self, line: u64) -> bool {
-        self.held[(line / 64) as usize] >> (line % 64) & 1 == 1
+        self.places[line as usize] != NONE
     }
 
     /// Keeps a line, in the place that it has if it is there; returns whether there is room.
@@ -36,7 +46,7 @@ impl StoreStack {
         if self.lines.len() == self.most {
             return false;
         }
-        self.held[(line / 64) as usize] |= 1 << (line % 64);
+        self.places[line as usize] = self.lines.len() as u32;
         self.lines.push(line);
         true
     }
@@ -44,13 +54,13 @@ impl StoreStack {
     /// Takes the newest line off.
     pub(crate) fn pop(&mut self) -> Option<u64> {
         let line = self.lines.pop()?;
-        self.held[(line / 64) as usize] &= !(1 << (line % 64));
+        self.places[line as usize] = NONE;
         Some(line)
     }
 
     /// An access to a kept line; returns when it is done.
     pub(crate) fn access(&mut self, now: SimTime, line: u64) -> SimTime {
-        self.dram.line(now, line)
+        self.dram.line(now, self.places[line as usize].into())
     }
 }
 
@@ -60,6 +70,32 @@ mod tests {
     use flashyard_memory::DramConfig;
     use flashyard_units::SimSpan;
     use proptest::prelude::*;
+
+    #[test]
+    fn lines_lie_where_they_were_put() {
+        let ns = SimSpan::from_ns;
+        let dram = DramConfig {
+            channels: 1,
+            banks: 4,
+            row_bytes: 64,
+            precharge: ns(10),
+            activate: ns(10),
+            column: ns(10),
+            burst: ns(1),
+            controller: ns(0),
+        };
+        let mut stack = StoreStack::new(Banks::new(dram).expect("it is possible"), 100, 20);
+        // Lines of one bank by their addresses.
+        let ends: Vec<_> = [0, 7, 10, 13]
+            .map(|line| {
+                stack.put(line);
+                stack.access(SimTime::ZERO, line)
+            })
+            .into();
+        let last = ends.iter().max().copied().expect("there are some");
+        assert!(last < SimTime::ZERO + ns(40), "each has a bank of its own: {ends:?}");
+        assert!(stack.access(SimTime::ZERO, 7) > ends[1], "the bank of its place is taken");
+    }
 
     proptest! {
         #[test]

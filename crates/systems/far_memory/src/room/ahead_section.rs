@@ -158,7 +158,7 @@ pub(super) struct InPlaceSection {
     /// A part of a page read, 256 bytes.
     #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
     read: Time,
-    /// A page of 4 KiB written.
+    /// A part of a page written, 256 bytes.
     #[schemars(extend("x-minimum" = "1 ns", "x-maximum" = "1 s"))]
     write: Time,
 }

@@ -428,6 +428,7 @@ impl FlashSection {
             read: self.read.0,
             program: self.program.0,
             erase: self.erase.0,
+            suspend: None,
             channel_rate: self.channel_rate.0,
             buffer_pages: self.buffer_pages,
             collect_below: self.collect_below,

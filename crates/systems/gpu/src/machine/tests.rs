@@ -50,6 +50,7 @@ fn flash() -> ExpanderConfig {
         collect_always_below: 0.05,
         worn_in: true,
         collection_due: false,
+        suspend: None,
         seed: 1,
     });
     ExpanderConfig { dram: dram(), frames: 16, hints: HintFill::Sectors, medium }
@@ -162,4 +163,11 @@ fn a_gpu_that_cannot_be_is_refused() {
     ] {
         assert!(Gpu::new(wrong).is_err());
     }
+}
+
+#[test]
+fn lines_that_are_kept_at_the_end_are_written_after_its_time() {
+    let beyond = Beyond::Media(flash(), Window, DeterministicStores::Yes);
+    let figures = run(GpuConfig { kept_lines: 4096, ..config(Kernel::Cfd, beyond) });
+    assert!(figures.port.flushed > 100 && figures.kept > 100, "{:?}, {} kept", figures.port, figures.kept);
 }

@@ -1,7 +1,7 @@
 //! The `[gpu]` section of scenarios: the GPU, its data, the ways to memory, and media.
 
 use crate::{Beyond, DeterministicStores, ExpanderConfig, FaultConfig, Gpu, GpuConfig, HintFill, Kernel};
-use flashyard_describe::{Purpose, Rate, Scenario, ScenarioError, Section, Size, Time, Unknown};
+use flashyard_describe::{Purpose, Rate, Scenario, ScenarioError, Section, Size, SuspendSection, Time, Unknown};
 use flashyard_flash::Geometry;
 use flashyard_memory::{DramConfig, FlashConfig, MediumConfig, PathConfig, ReadAhead};
 use flashyard_units::{Bytes, Hertz, Named, SimSpan};
@@ -198,15 +198,17 @@ struct Units {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 4096))]
     block_pages: u32,
-    /// A page read: tR.
+    /// A page read: tR. Where cells are written in place, 256 bytes of it.
     #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "10 ms"))]
     read: Time,
-    /// A page written: tPROG.
+    /// A page written: tPROG. Where cells are written in place, 256 bytes of it.
     #[schemars(extend("x-minimum" = "100 ns", "x-maximum" = "100 ms"))]
     program: Time,
     /// A block erased: tBERS. Cells are written in place without the key.
     #[schemars(extend("x-minimum" = "1 us", "x-maximum" = "1 s"))]
     erase: Option<Time>,
+    /// How programs and erases make way for reads; they make none without it.
+    suspend: Option<SuspendSection>,
     /// Rate of a channel.
     #[serde(default = "fast")]
     #[schemars(extend("x-minimum" = "10 MB/s", "x-maximum" = "1000 GB/s"))]
@@ -377,6 +379,7 @@ impl GpuScenario {
                     read: units.read.0,
                     program: units.program.0,
                     erase: erase.0,
+                    suspend: units.suspend.map(SuspendSection::rules),
                     channel_rate: units.channel_rate.0,
                     buffer_pages: units.buffer_pages,
                     collect_below: COLLECT_BELOW,

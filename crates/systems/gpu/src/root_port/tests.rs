@@ -32,7 +32,7 @@ fn port(kept: usize) -> RootPort {
         controller: ns(5),
     };
     // One frame, and cells that take longer to write than to read: stores come back late.
-    let medium = MediumConfig::InPlace { pages: 16, units: 2, read: ns(3_000), write: ns(20_000) };
+    let medium = MediumConfig::InPlace { pages: 16, units: 2, read: ns(3_000), write: ns(1_250) };
     let expander = ExpanderConfig { dram, frames: 1, hints: HintFill::Pages, medium };
     let far = Far::Media(Box::new(MediaExpander::new(expander).expect("it is possible")));
     let stack = StoreStack::new(Banks::new(dram).expect("it is possible"), LINES, kept);
@@ -181,11 +181,26 @@ fn stores_are_kept_while_the_device_is_late_and_written_later() {
         oracle.ask(now, u64::from(number) * 7 % LINES, true, number).expect("no load is there");
     }
     assert!(oracle.port.counters.diverted > 50, "{:?}", oracle.port.counters);
-    // The answers of loads say that the device has recovered.
+    // The answers of loads of lines that are not kept say that the device has recovered.
     for number in 401..=420 {
         now += SimSpan::from_ms(1);
         oracle.advance(now).expect("loads see what they must");
-        oracle.ask(now, LINES - 1, false, number).expect("loads see what they must");
+        oracle.ask(now, u64::from(number) % LINES, false, number).expect("loads see what they must");
     }
     assert!(oracle.port.counters.flushed > 0, "{:?}", oracle.port.counters);
+}
+
+#[test]
+fn a_store_that_is_kept_is_released_at_once() {
+    let mut port = port(64);
+    let mut kept = 0;
+    for line in (0..LINES).chain(0..LINES) {
+        let before = port.counters.diverted;
+        let reply = port.ask(SimTime::ZERO, line, true, 0);
+        if port.counters.diverted > before {
+            kept += 1;
+            assert!(matches!(reply, Reply::Done(SimTime::ZERO)), "line {line}");
+        }
+    }
+    assert!(kept > 64, "new ones, and some that were kept already");
 }
