@@ -510,6 +510,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn memory_is_that_of_the_reverse_map_the_bits_and_the_superblocks() {
+        let blocks = blocks(60);
+        let each = size_of::<Superblock>() as u64 + 12;
+        let parts = blocks.reverse.resident_bytes() + blocks.invalid.resident_bytes();
+        assert_eq!(blocks.resident_bytes(), parts + 5 * each);
+    }
+
     proptest! {
         #[test]
         fn superblocks_hold_what_a_plain_list_of_owners_holds(

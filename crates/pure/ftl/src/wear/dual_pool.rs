@@ -64,7 +64,7 @@ impl DualPool {
         pools
     }
 
-    /// Counts an erase of a superblock that is not retired.
+    /// Counts an erase.
     pub(crate) fn note_erase(&mut self, number: u32) {
         if std::mem::take(&mut self.owed[number as usize]) {
             return;
@@ -171,5 +171,32 @@ impl DualPool {
             in_use,
             "a superblock has no pool"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{SLOTS, used};
+
+    #[test]
+    fn the_rules_are_applied_once_for_each_slot_that_the_host_wrote() {
+        let mut blocks = used(9 * SLOTS, FtlConfig::default()).blocks;
+        let mut pools = DualPool::new(1, 1, &blocks, 5);
+        // Two cold ones are erased often, so that the second rule finds one after the other.
+        let often: Vec<u32> = (9..16).filter(|&number| !pools.is_hot[number as usize]).take(2).collect();
+        assert_eq!(often.len(), 2, "both are erased now, so that no swap is due");
+        for &number in &often {
+            for _ in 0..5 {
+                blocks.all[number as usize].erases += 1;
+                pools.note_erase(number);
+            }
+        }
+        for (host_slots, warmed) in [(5, 0), (6, 1), (7, 2)] {
+            assert!(pools.choose(&blocks, host_slots).is_none());
+            assert_eq!(often.iter().filter(|&&number| pools.is_hot[number as usize]).count(), warmed);
+            pools.check(&blocks);
+        }
     }
 }

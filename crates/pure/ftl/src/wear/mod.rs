@@ -199,7 +199,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::config::FtlConfig;
-    use crate::small::{LOGICAL, Nothing, small};
+    use crate::small::{LOGICAL, Nothing, SLOTS, small, used};
 
     /// Superblocks that progressive wear leveling moves while superblocks of these erases take part.
     fn leveled(erases: Option<(u32, u32)>) -> u64 {
@@ -213,6 +213,44 @@ mod tests {
         }
         ftl.check();
         ftl.counters().leveled_superblocks
+    }
+
+    #[test]
+    fn a_move_is_given_up_where_its_source_is_not_on_flash_or_is_a_victim() {
+        let plan = |ftl: &mut Ftl| {
+            ftl.frontiers[Stream::Host as usize] = None;
+            let destination = ftl.blocks.erased.pop(true, false).expect("some are erased");
+            ftl.plan(0, destination, Some(1));
+            assert!(ftl.leveling_planned());
+            destination
+        };
+        let mut ftl = used(2 * SLOTS, FtlConfig::default());
+        plan(&mut ftl);
+        assert_eq!((ftl.start_leveling(), ftl.counters().leveled_superblocks), (Some(0), 1));
+        for is_victim in [false, true] {
+            let mut ftl = used(2 * SLOTS, FtlConfig::default());
+            let destination = plan(&mut ftl);
+            if is_victim {
+                ftl.condemn(0);
+            } else {
+                ftl.blocks.all[0].unprogrammed = ftl.blocks.all[destination as usize].unprogrammed.take();
+            }
+            assert_eq!((ftl.start_leveling(), ftl.leveling.is_some()), (None, false));
+            assert_eq!((ftl.counters().leveled_superblocks, ftl.erased_superblocks()), (0, 14));
+        }
+    }
+
+    #[test]
+    fn the_erase_of_another_superblock_ends_no_move() {
+        let mut ftl = used(2 * SLOTS, FtlConfig::default());
+        for (step, erased, goes_on) in
+            [(Step::Erasing, 5, true), (Step::Emptying, 0, true), (Step::Planned, 0, true), (Step::Erasing, 0, false)]
+        {
+            ftl.leveling = Some(Leveling { source: 0, then: None, step });
+            ftl.level_after_erase(erased);
+            assert_eq!(ftl.leveling.is_some(), goes_on, "{step:?}, {erased}");
+        }
+        assert_eq!(ftl.blocks.erases_by_leveling, 1);
     }
 
     #[test]
