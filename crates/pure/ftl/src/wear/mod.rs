@@ -241,6 +241,44 @@ mod tests {
     }
 
     #[test]
+    fn a_superblock_that_retires_leaves_the_policies_and_asks_for_no_move() {
+        let swap = WearLeveling::HotColdSwap { threshold: 0 };
+        for (retires, is_planned) in [(false, true), (true, false)] {
+            let mut ftl = used(3 * SLOTS, FtlConfig::default());
+            ftl.blocks.all[1].erases = 5;
+            ftl.blocks.erases_total = 5;
+            ftl.set_wear_leveling(swap);
+            if retires {
+                ftl.retire_early(12);
+            }
+            ftl.level_after_erase(12);
+            assert_eq!(ftl.leveling_planned(), is_planned);
+        }
+        let protection = WearLeveling::OldBlockProtection { threshold: 1, protection: 1 };
+        for policy in [protection, WearLeveling::DualPool { threshold: 1 }] {
+            let mut ftl = used(3 * SLOTS, FtlConfig { wear_leveling: policy, ..FtlConfig::default() });
+            ftl.retire_early(12);
+            ftl.check();
+        }
+    }
+
+    #[test]
+    fn reentries_are_those_of_the_most_erased_superblock() {
+        let wear_leveling = WearLeveling::OldBlockProtection { threshold: 0, protection: 0 };
+        let mut ftl = used(12 * SLOTS, FtlConfig { wear_leveling, ..FtlConfig::default() });
+        assert_eq!(ftl.oldest_reentries(), Some(Reentries::default()));
+        (ftl.blocks.all[13].erases, ftl.blocks.all[14].erases) = (9, 8);
+        for total in [20, 40, 60] {
+            ftl.blocks.erases_total = total;
+            let Some(Wear::OldBlockProtection(policy)) = ftl.wear.as_deref_mut() else { panic!("it is another") };
+            assert!(policy.choose(13, &ftl.blocks).is_some());
+        }
+        assert_eq!(ftl.oldest_reentries(), Some(Reentries { all: 2, soon: 0 }));
+        ftl.set_wear_leveling(WearLeveling::None);
+        assert_eq!(ftl.oldest_reentries(), None);
+    }
+
+    #[test]
     fn the_erase_of_another_superblock_ends_no_move() {
         let mut ftl = used(2 * SLOTS, FtlConfig::default());
         for (step, erased, goes_on) in
