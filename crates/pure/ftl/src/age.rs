@@ -278,6 +278,25 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_frontier_goes_to_the_host_behind_one_victim() {
+        let most_erased = |frontiers| {
+            let (geometry, config) = small(VictimPolicy::Greedy, 0);
+            let config = FtlConfig { frontiers, reclaim_below: 4, ..config };
+            let (mut ftl, mut rng) =
+                (Ftl::new(&geometry, config).expect("the small drive fits"), Rng::named(1, "test"));
+            let mut write = |_| {
+                ftl.age_write(rng.below(1300) as u32, 0, &mut Counting::default()).expect("nothing wears out");
+                ftl.blocks.erased.len()
+            };
+            (0..6000).for_each(|number| _ = write(number));
+            let erased: Vec<u32> = (0..6000).map(write).collect();
+            (erased.iter().min().copied(), erased.iter().max().copied())
+        };
+        assert_eq!(most_erased(Frontiers::Shared), (Some(4), Some(4)));
+        assert_eq!(most_erased(Frontiers::Separate), (Some(4), Some(4)));
+    }
+
+    #[test]
     fn a_victim_is_read_at_once_as_it_is_row_by_row() {
         let (four, config) = small(VictimPolicy::Greedy, 0);
         let one = Geometry { planes_per_die: 1, page_bytes: 4096, pages_per_block: 24, ..four };

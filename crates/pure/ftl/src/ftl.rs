@@ -388,6 +388,11 @@ impl Ftl {
             - self.misled.len();
         let valid: u64 = self.blocks.all.iter().map(|superblock| u64::from(superblock.valid)).sum();
         assert_eq!(mapped as u64, valid, "valid counts do not add up to the mapped slots");
+        for (number, superblock) in (0..).zip(&self.blocks.all).filter(|(_, block)| block.state == State::Closed) {
+            let slots = (0..self.written_slots(number)).map(|index| self.layout.slot(number, index));
+            let current = slots.filter(|&slot| self.blocks.is_valid(slot)).count();
+            assert_eq!(current as u32, superblock.valid, "superblock {number} has another count than its slots");
+        }
         let erased = self.blocks.all.iter().filter(|superblock| superblock.state == State::Erased).count();
         assert_eq!(erased as u32, self.blocks.erased.len(), "the erased list and the states differ");
         assert_eq!(self.erase_counts().map(u64::from).sum::<u64>(), self.blocks.erases_total, "erases do not add up");
@@ -611,6 +616,10 @@ mod tests {
         // A third of the rows, whole ones on each of two dies.
         let cached = after_five(FtlConfig { slc_superblocks: 2, ..FtlConfig::default() });
         assert_eq!(cached.host_room(), (16 - 5) + 14 * 16);
+        let flash = Geometry { dies_per_channel: 2, ..geometry() };
+        let config = FtlConfig { logical_slots: LOGICAL, slc_superblocks: 1, ..FtlConfig::default() };
+        let cached = Ftl::new(&flash, config).expect("the small drive fits");
+        assert_eq!(cached.host_room(), 15 * 32, "eight rows of 24");
     }
 
     #[test]

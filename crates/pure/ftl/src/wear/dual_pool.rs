@@ -199,4 +199,28 @@ mod tests {
             pools.check(&blocks);
         }
     }
+
+    #[test]
+    fn pools_change_beyond_the_threshold_and_beyond_twice_that() {
+        let mut blocks = used(9 * SLOTS, FtlConfig::default()).blocks;
+        let mut pools = DualPool::new(1, 1, &blocks, 0);
+        let one =
+            |pools: &DualPool, is_hot| pools.is_hot.iter().position(|&hot| hot == is_hot).expect("some are") as u32;
+        let (cold, hot) = (one(&pools, false), one(&pools, true));
+        let mut erase = |pools: &mut DualPool, number: u32| {
+            blocks.all[number as usize].erases += 1;
+            pools.note_erase(number);
+            (pools.resize_cold(&blocks), pools.resize_hot(&blocks))
+        };
+        assert_eq!([0; 2].map(|_| erase(&mut pools, cold)), [(None, None), (Some(cold), None)]);
+        assert_eq!([0; 2].map(|_| erase(&mut pools, hot)), [(None, None); 2]);
+        let (_, cooled) = erase(&mut pools, hot);
+        assert!(cooled.is_some_and(|cooled| cooled != hot && !pools.is_hot[cooled as usize]));
+        // An erase that a swap has counted stays counted in the other pool.
+        pools.leave(hot);
+        pools.owed[hot as usize] = true;
+        pools.enter(hot, blocks.erases(hot) + 1);
+        pools.change_pool(hot, &blocks);
+        pools.check(&blocks);
+    }
 }
