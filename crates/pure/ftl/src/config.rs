@@ -215,7 +215,7 @@ impl FromStr for WearLeveling {
             Some(inside) => {
                 inside.split(',').map(|part| part.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?
             }
-            None if rest.is_empty() => Vec::new(),
+            None if name == text => Vec::new(),
             None => return Err(wrong()),
         };
         match (name, numbers.as_slice()) {
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn wrong_forms_are_told_the_right_ones() {
-        for name in ["obp", "obp(4)", "dp(5", "dp(5)x", "pwl(x)", "greedy", "dp(-1)", "none(1)"] {
+        for name in ["obp", "obp(4)", "dp(5", "dp(5)x", "none(", "none(5", "pwl(x)", "greedy", "dp(-1)", "none(1)"] {
             let message = name.parse::<WearLeveling>().expect_err("it is wrong").to_string();
             assert!(message.contains("obp(TH,PT), dp(TH)") && message.contains(name), "{message}");
         }
