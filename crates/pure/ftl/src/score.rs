@@ -119,5 +119,7 @@ mod tests {
         assert_eq!(chosen(reads(1.0), false, [24, 12], 0, [9, 10]), Some(0), "0.5 + 0.9 against 0.25 + 1");
         assert_eq!(chosen(reads(0.1), false, [24, 12], 0, [4, 10]), Some(0), "0.5 + 0.04 against 0.25 + 0.1");
         assert_eq!(chosen(none, true, [24, 12], 50, [0, 0]), Some(1), "0.5 - 0.5 against 0.25");
+        let little = ScoreWeights { degraded_age: 0.1, ..none };
+        assert_eq!(chosen(little, true, [24, 12], 50, [0, 0]), Some(0), "0.5 - 0.05 against 0.25");
     }
 }
