@@ -19,7 +19,7 @@ CRATE ?= kernel
 SHARD ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick dist test-dist test faults faults-cvfs planted mutants record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-studies test-spdk test-python site
+.PHONY: help demo quick dist test-dist test-pack test faults faults-cvfs planted mutants record-fio how-to fuzz bench lint docs web lint-web test-web test-linux test-live test-lives test-long test-studies test-spdk test-python site
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -31,10 +31,15 @@ quick: ## build the program quickly after a change, as target/quick/flashyard: a
 	$(CARGO) build --profile quick -p flashyard-cli --bin flashyard
 
 dist: ## pack the program as one static file with completions and manual pages, in target/dist (some minutes; the static C library)
-	packaging/pack.sh target/dist
+	program=$$(packaging/build.sh) && packaging/pack.sh target/dist "$$program"
 
-test-dist: ## run what `make dist` made where there is nothing else but devices, neither a C library nor a shell (half a minute)
-	packaging/try.sh target/dist
+test-dist: ## run what `make dist` made where there is nothing else but devices, neither a C library nor a shell, and follow the tutorials with it (a minute)
+	packaging/try.sh target/dist docs/tutorials/first-run.md docs/tutorials/your-drive.md docs/tutorials/your-jbof.md docs/tutorials/served-drive.md
+
+# With this program `make test` has followed the longer tutorials.
+test-pack: ## pack the program of the tests as `make dist` packs a release, and try the package beside the shared libraries that it needs (half a minute)
+	packaging/pack.sh target/pack $(or $(FLASHYARD_PROGRAM),$(or $(CARGO_TARGET_DIR),target)/debug/flashyard)
+	FLASHYARD_DYNAMIC=1 packaging/try.sh target/pack docs/tutorials/first-run.md docs/tutorials/served-drive.md
 
 test: PROFILE = dev
 # Tests bring in features of other people's crates that the program alone has not: building it alone would compile almost everything again.

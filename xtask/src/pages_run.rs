@@ -1,7 +1,8 @@
 //! The commands of the pages: each is run, and its output is compared with the one that the page shows.
 //!
 //! A page runs in an empty directory of its own, in one shell, with the program of this tree first on the `PATH`; `console`
-//! says which blocks are commands and files. Standard output and standard error are compared together.
+//! says which blocks are commands and files. Standard output and standard error are compared together. A page that does not
+//! name a compiler among its needs has none: its readers may have a package alone.
 
 use crate::alignment::{Pair, agrees, align};
 use crate::console::{Page, Step};
@@ -11,6 +12,7 @@ use crate::{Finding, Repository};
 use anyhow::{Context, Result, bail};
 use std::fmt::Write;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -19,6 +21,8 @@ use std::time::Instant;
 const PLACE: &str = "pages";
 /// Seconds after which a page is ended.
 const PATIENCE: &str = "240";
+/// Programs that build others.
+const COMPILERS: [&str; 4] = ["cargo", "rustc", "rustup", "cc"];
 
 /// A run of pages: its program, and how.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,7 +141,13 @@ impl Place {
     fn run(&self, program: &Path, page: &Page) -> Result<()> {
         let tools = self.steps.join("bin");
         fs::create_dir_all(&tools)?;
-        std::os::unix::fs::symlink(program, tools.join("flashyard"))?;
+        symlink(program, tools.join("flashyard"))?;
+        for compiler in COMPILERS.into_iter().filter(|compiler| !page.needs.iter().any(|need| need == compiler)) {
+            // The directory of a compiler has what pages use, too: a stand-in hides it alone.
+            let stand_in = tools.join(compiler);
+            fs::write(&stand_in, "#!/bin/sh\necho \"$0: the page does not name it among its needs\" >&2\nexit 127\n")?;
+            fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755))?;
+        }
         let script = self.steps.join("script");
         fs::write(&script, self.script(page)?)?;
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -287,6 +297,13 @@ mod tests {
         let (found, _) = run("```console\n$ flashyard a; false\na\n$ flashyard b\nc\n```\n", false);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].message.contains("status 1") && found[0].line == 2, "{found:?}");
+    }
+
+    #[test]
+    fn a_page_has_the_compilers_that_it_asks_for() {
+        assert_eq!(run("```console\n$ cargo --version || echo $?\n…among its needs\n127\n```\n", false).0, []);
+        let asking = "<!-- needs: cargo -->\n```console\n$ cargo --version\ncargo …\n$ rustc --version || echo $?\n…\n127\n```\n";
+        assert_eq!(run(asking, false).0, []);
     }
 
     #[test]

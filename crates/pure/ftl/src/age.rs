@@ -278,6 +278,46 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_frontier_goes_to_the_host_behind_one_victim() {
+        let most_erased = |frontiers| {
+            let (geometry, config) = small(VictimPolicy::Greedy, 0);
+            let config = FtlConfig { frontiers, reclaim_below: 4, ..config };
+            let (mut ftl, mut rng) =
+                (Ftl::new(&geometry, config).expect("the small drive fits"), Rng::named(1, "test"));
+            let mut write = |_| {
+                ftl.age_write(rng.below(1300) as u32, 0, &mut Counting::default()).expect("nothing wears out");
+                ftl.blocks.erased.len()
+            };
+            (0..6000).for_each(|number| _ = write(number));
+            let erased: Vec<u32> = (0..6000).map(write).collect();
+            (erased.iter().min().copied(), erased.iter().max().copied())
+        };
+        assert_eq!(most_erased(Frontiers::Shared), (Some(4), Some(4)));
+        assert_eq!(most_erased(Frontiers::Separate), (Some(4), Some(4)));
+    }
+
+    #[test]
+    fn a_victim_is_read_at_once_as_it_is_row_by_row() {
+        let (four, config) = small(VictimPolicy::Greedy, 0);
+        let one = Geometry { planes_per_die: 1, page_bytes: 4096, pages_per_block: 24, ..four };
+        for geometry in [four, one] {
+            let mut ftl = Ftl::new(&geometry, config).expect("the small drive fits");
+            let (first, size) = (3 * ftl.layout.slots_per_superblock, ftl.layout.slots_per_superblock);
+            // Rows that are whole, empty, and valid in one page or across both.
+            let is_valid = |place: u32| place < 8 || [13, 21, 22, 95].contains(&place);
+            (0..size).filter(|&place| !is_valid(place)).for_each(|place| _ = ftl.trim(first + place));
+            ftl.condemn(3);
+            let (mut at_once, mut by_row) = (Counting::default(), Counting::default());
+            ftl.read_rows(3, &mut at_once);
+            while let Some(read) = ftl.reclaim_next_read(Want::Nothing) {
+                by_row.accept(ftl.read_command(read.first, read.span, read.valid, Priority::Background, 0));
+            }
+            assert_eq!(at_once.counters(), by_row.counters());
+            assert!(at_once.counters().page_reads > 0);
+        }
+    }
+
+    #[test]
     fn a_victim_whose_emptying_began_in_time_is_finished_at_once() {
         let (geometry, config) = small(VictimPolicy::Greedy, 0);
         let mut ftl = Ftl::new(&geometry, config).expect("the small drive fits");

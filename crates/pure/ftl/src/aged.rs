@@ -124,3 +124,73 @@ impl Ftl {
         if superblock < self.layout.superblocks { Ok(()) } else { Err(RecoveryError::Order { superblock }) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ftl::Stream;
+    use crate::small::{LOGICAL, Nothing, SLOTS, geometry, small};
+
+    /// A layer that holds something in closed, open and erased superblocks.
+    fn used(policies: FtlConfig) -> Ftl {
+        let mut ftl = small(policies);
+        for number in 0..LOGICAL * 3 + 5 {
+            ftl.age_write(number % LOGICAL, 0, &mut Nothing::default()).expect("there is spare room");
+        }
+        ftl
+    }
+
+    fn again(ftl: &Ftl) -> Ftl {
+        let state = ftl.aged_state();
+        let again = Ftl::from_aged(&geometry(), *ftl.config(), &state).expect("it is the state of a layer");
+        assert_eq!(again.aged_state(), state);
+        assert_eq!((again.kept_erased, again.host_room()), (ftl.kept_erased, ftl.host_room()));
+        again.check();
+        again
+    }
+
+    /// A superblock in that state.
+    fn one(ftl: &Ftl, state: State) -> u32 {
+        ftl.blocks.all.iter().position(|superblock| superblock.state == state).expect("there is one") as u32
+    }
+
+    #[test]
+    fn everything_that_decides_what_comes_next_is_there_again() {
+        // Ageing pads nothing, and neither does the start of an aged drive.
+        let mut ftl = used(FtlConfig { coalesce: false, remap_entries: 4, ..FtlConfig::default() });
+        assert_eq!(ftl.padding_to(Stream::Host, ftl.layout().slots_per_page), 1, "a page is half filled");
+        ftl.count_reads(Slot::new(one(&ftl, State::Closed) * SLOTS), 7);
+        ftl.remap(3, 4).expect("the log has room");
+        ftl.set_degraded(true);
+        let again = again(&ftl);
+        assert_eq!((again.reads.clone(), again.degraded()), (ftl.reads, true));
+        let birthdays = |ftl: &Ftl| ftl.blocks.all.iter().map(|superblock| superblock.closed_at).max();
+        assert!(birthdays(&again) > Some(0));
+    }
+
+    #[test]
+    fn superblocks_that_an_owner_retires_stay_so_and_have_their_room() {
+        let kept = FtlConfig::default().kept_erased();
+        let mut ftl = used(FtlConfig::default());
+        assert_eq!(again(&ftl).kept_erased, kept);
+        let closed = one(&ftl, State::Closed);
+        ftl.retire_early(closed);
+        assert_eq!(ftl.aged_state().retiring, [closed]);
+        assert_eq!(again(&ftl).kept_erased, kept + 1);
+        let mut ftl = used(FtlConfig::default());
+        let erased = one(&ftl, State::Erased);
+        ftl.retire_early(erased);
+        assert_eq!(ftl.aged_state().retiring, [], "it is retired already");
+        let again = again(&ftl);
+        assert_eq!((again.kept_erased, again.is_retired(erased)), (kept + 1, true));
+    }
+
+    #[test]
+    fn superblocks_that_a_rule_retires_have_the_room_of_the_rule() {
+        let mut ftl = used(FtlConfig { retire_at: Some(6), ..FtlConfig::default() });
+        while ftl.retired_superblocks() == 0 {
+            ftl.age_write(0, 0, &mut Nothing::default()).expect("there is spare room");
+        }
+        assert_eq!(again(&ftl).kept_erased, ftl.config().kept_erased());
+    }
+}

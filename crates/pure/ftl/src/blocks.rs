@@ -510,6 +510,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_mask_reaches_into_the_next_word() {
+        let mut blocks = blocks(100);
+        blocks.invalid.set(64);
+        for (first, count) in [(1, 64), (2, 63), (63, 2), (64, 1), (40, 25)] {
+            assert_eq!(blocks.valid_mask(first, count) >> (64 - first) & 1, 0, "{first}, {count}");
+            assert_eq!(blocks.valid_mask(first, count).count_ones(), count - 1);
+        }
+    }
+
+    #[test]
+    fn memory_is_that_of_the_reverse_map_the_bits_and_the_superblocks() {
+        let blocks = blocks(60);
+        let each = size_of::<Superblock>() as u64 + 12;
+        let parts = blocks.reverse.resident_bytes() + blocks.invalid.resident_bytes();
+        assert_eq!(blocks.resident_bytes(), parts + 5 * each);
+    }
+
     proptest! {
         #[test]
         fn superblocks_hold_what_a_plain_list_of_owners_holds(

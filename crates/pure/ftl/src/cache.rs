@@ -544,6 +544,17 @@ mod tests {
     }
 
     #[test]
+    fn pages_that_leave_after_a_change_are_written_back() {
+        let mut cache = MappingCache::new(10, 3);
+        [9, 8].into_iter().for_each(|page| _ = cache.access(page, true));
+        let mut after = |page| {
+            cache.access(page, false);
+            cache.counters().write_backs
+        };
+        assert_eq!([0, 1, 2, 3].map(&mut after), [0, 1, 2, 2], "the first to leave was not changed");
+    }
+
+    #[test]
     fn counts_since_a_moment_are_differences() {
         let before = CacheCounters { local_hits: 2, offsite_hits: 3, misses: 5, write_backs: 7 };
         let after = CacheCounters { local_hits: 12, offsite_hits: 33, misses: 55, write_backs: 77 };

@@ -215,7 +215,7 @@ impl FromStr for WearLeveling {
             Some(inside) => {
                 inside.split(',').map(|part| part.trim().parse().map_err(|_| wrong())).collect::<Result<_, _>>()?
             }
-            None if rest.is_empty() => Vec::new(),
+            None if name == text => Vec::new(),
             None => return Err(wrong()),
         };
         match (name, numbers.as_slice()) {
@@ -500,10 +500,16 @@ mod tests {
 
     #[test]
     fn wrong_forms_are_told_the_right_ones() {
-        for name in ["obp", "obp(4)", "dp(5", "pwl(x)", "greedy", "dp(-1)", "none(1)"] {
+        for name in ["obp", "obp(4)", "dp(5", "dp(5)x", "none(", "none(5", "pwl(x)", "greedy", "dp(-1)", "none(1)"] {
             let message = name.parse::<WearLeveling>().expect_err("it is wrong").to_string();
             assert!(message.contains("obp(TH,PT), dp(TH)") && message.contains(name), "{message}");
         }
+    }
+
+    #[test]
+    fn a_share_of_the_flash_is_not_exported() {
+        let geometry = crate::small::geometry();
+        assert_eq!([0.0, 0.25].map(|spare| FtlConfig::logical_slots_for(&geometry, spare)), [16 * 48, 12 * 48]);
     }
 
     #[test]
@@ -519,6 +525,7 @@ mod tests {
             (FtlConfig { retire_at, ..base }, 2, 4),
             (FtlConfig { wear_leveling, ..base }, 2, 4),
             (FtlConfig { loses_memory: true, ..base }, 2, 4),
+            (FtlConfig { loses_memory: true, wear_leveling, ..base }, 2, 4),
             (all, 4, 6),
             (FtlConfig { loses_memory: true, ..all }, 4, 6),
             (FtlConfig { loses_memory: true, reclaim_below: 5, ..all }, 5, 7),

@@ -71,6 +71,7 @@ mod tests {
     use crate::config::{FtlConfig, WearLeveling};
     use crate::ftl::{DieRow, Stream};
     use crate::gc::Want;
+    use crate::progress::Leveling;
     use crate::small::{LOGICAL, SLOTS, small};
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -194,6 +195,11 @@ mod tests {
                 .collect();
             let emptied = std::mem::take(&mut self.emptied);
             let open = PowerCut { reverted, emptied }.strike(&mut self.ftl);
+            assert_eq!(
+                (self.ftl.reclaim.victim, self.ftl.reclaim.erasing),
+                (None, 0),
+                "garbage collection is forgotten"
+            );
             self.programs.clear();
             self.versions.clear();
             self.ftl.check();
@@ -217,6 +223,31 @@ mod tests {
                 open.into_iter().eq(self.ftl.frontiers.iter().flatten().flat_map(written)),
                 "all rows of open ones"
             );
+        }
+    }
+
+    #[test]
+    fn a_swap_goes_on_behind_an_erase_that_had_begun_and_not_behind_one_that_had_not() {
+        for has_begun in [true, false] {
+            let mut ftl = small(FtlConfig { loses_memory: true, ..FtlConfig::default() });
+            for logical in 0..2 * SLOTS {
+                let row = ftl.append(Stream::Host, logical, 0).row;
+                row.iter().for_each(|row| ftl.row_programmed(row.number));
+            }
+            (0..SLOTS).for_each(|logical| _ = ftl.trim(logical));
+            ftl.condemn(0);
+            while ftl.reclaim_next_read(Want::Nothing).is_some() {}
+            let emptied = ftl.reclaim_take_emptied().expect("nothing is left in it").superblock;
+            ftl.leveling = Some(Leveling { source: emptied, then: Some(1), step: Step::Erasing });
+            let emptied = if has_begun { Vec::new() } else { vec![emptied] };
+            PowerCut { reverted: Vec::new(), emptied }.strike(&mut ftl);
+            assert_eq!(ftl.leveling.map(|leveling| leveling.then), has_begun.then_some(Some(1)));
+            assert_eq!(ftl.reclaim.erasing, u32::from(has_begun));
+            if has_begun {
+                ftl.reclaim_erased(0);
+                assert_eq!(ftl.reclaim_victim(Want::Nothing), Some(1), "its data goes to the one that was erased");
+            }
+            ftl.check();
         }
     }
 

@@ -388,6 +388,11 @@ impl Ftl {
             - self.misled.len();
         let valid: u64 = self.blocks.all.iter().map(|superblock| u64::from(superblock.valid)).sum();
         assert_eq!(mapped as u64, valid, "valid counts do not add up to the mapped slots");
+        for (number, superblock) in (0..).zip(&self.blocks.all).filter(|(_, block)| block.state == State::Closed) {
+            let slots = (0..self.written_slots(number)).map(|index| self.layout.slot(number, index));
+            let current = slots.filter(|&slot| self.blocks.is_valid(slot)).count();
+            assert_eq!(current as u32, superblock.valid, "superblock {number} has another count than its slots");
+        }
         let erased = self.blocks.all.iter().filter(|superblock| superblock.state == State::Erased).count();
         assert_eq!(erased as u32, self.blocks.erased.len(), "the erased list and the states differ");
         assert_eq!(self.erase_counts().map(u64::from).sum::<u64>(), self.blocks.erases_total, "erases do not add up");
@@ -578,6 +583,7 @@ fn begin_drawn(ftl: &mut Ftl) {
 mod tests {
     use super::*;
     use crate::blocks::Superblock;
+    use crate::config::Allocation;
     use crate::small::{LOGICAL, SLOTS, SUPERBLOCKS, geometry, small};
 
     #[test]
@@ -588,7 +594,87 @@ mod tests {
         let second = ftl.append(Stream::Host, 7, 0);
         assert_eq!((second.before, ftl.owner(first), ftl.owner(second.slot)), (first, None, Some(7)));
         assert_eq!((ftl.trim(7), ftl.trim(7)), (Some(second.slot), None));
+        assert_eq!(ftl.counters().trimmed_slots, 1);
         assert_eq!(ftl.owner(second.slot), None);
+    }
+
+    #[test]
+    fn the_host_has_what_is_open_and_the_erased_superblocks_that_are_not_kept() {
+        let slots = u64::from(SLOTS);
+        let after_five = |policies| {
+            let mut ftl = small(policies);
+            (0..5).for_each(|logical| _ = ftl.append(Stream::Host, logical, 0));
+            ftl
+        };
+        let mut separate = after_five(FtlConfig::default());
+        assert_eq!(separate.host_room(), (slots - 5) + 14 * slots);
+        let mut shared = after_five(FtlConfig { frontiers: Frontiers::Shared, ..FtlConfig::default() });
+        assert_eq!(shared.host_room(), (slots - 5) + 13 * slots);
+        // Collection takes the rest of a shared superblock where none is erased.
+        [&mut separate, &mut shared].into_iter().for_each(|ftl| ftl.blocks.erased.clear());
+        assert_eq!((separate.host_room(), shared.host_room()), (slots - 5, 0));
+        // A third of the rows, whole ones on each of two dies.
+        let cached = after_five(FtlConfig { slc_superblocks: 2, ..FtlConfig::default() });
+        assert_eq!(cached.host_room(), (16 - 5) + 14 * 16);
+        let flash = Geometry { dies_per_channel: 2, ..geometry() };
+        let config = FtlConfig { logical_slots: LOGICAL, slc_superblocks: 1, ..FtlConfig::default() };
+        let cached = Ftl::new(&flash, config).expect("the small drive fits");
+        assert_eq!(cached.host_room(), 15 * 32, "eight rows of 24");
+    }
+
+    #[test]
+    fn a_cache_grows_while_more_is_erased_than_is_reserved_and_shrinks_with_each_erase() {
+        let config = FtlConfig { slc_grows: true, ..FtlConfig::default() };
+        let mut ftl = small(config);
+        let mut first = 0;
+        while ftl.erased_superblocks() > 3 {
+            let (erased, in_use) = (ftl.erased_superblocks(), ftl.single_level_in_use());
+            let cached = erased > ftl.config.reserved();
+            let count = if cached { 16 } else { SLOTS };
+            for logical in first..first + count {
+                let row = ftl.append(Stream::Host, logical % LOGICAL, 0).row;
+                row.iter().for_each(|row| ftl.row_programmed(row.number));
+            }
+            first += count;
+            assert_eq!(ftl.single_level_in_use(), in_use + u32::from(cached), "{erased} were erased");
+        }
+        let before = ftl.single_level_in_use();
+        assert!(before > 2);
+        for erased in 1..=2 {
+            let victim = ftl.foldable().expect("there is one");
+            (0..LOGICAL)
+                .filter(|&logical| ftl.layout.split(ftl.lookup(logical)).0 == victim)
+                .collect::<Vec<_>>()
+                .into_iter()
+                .for_each(|logical| _ = ftl.trim(logical));
+            ftl.condemn(victim);
+            ftl.note_erased(victim);
+            assert_eq!(ftl.single_level_in_use(), before - erased);
+            assert_eq!(ftl.counters().erased_superblocks, u64::from(erased));
+        }
+    }
+
+    #[test]
+    fn orders_of_allocation_tell_moved_data_from_the_hosts() {
+        let mut ftl = small(FtlConfig { allocation: Allocation::WearFocusing, ..FtlConfig::default() });
+        let counts: Vec<u32> = (0..SUPERBLOCKS).map(|number| (number + 3) % SUPERBLOCKS).collect();
+        ftl.project_erase_counts(&counts);
+        let opened = [Stream::Host, Stream::Moved].map(|stream| ftl.append(stream, 0, 0).slot);
+        assert_eq!(opened.map(|slot| ftl.layout.split(slot).0), [12, 13], "the most and the least erased");
+    }
+
+    #[test]
+    fn rows_of_any_number_are_open_until_they_are_programmed() {
+        // One more than a word of the set holds.
+        let flash = Geometry { channels: 1, pages_per_block: 65, ..geometry() };
+        let config = FtlConfig { logical_slots: LOGICAL, ..FtlConfig::default() };
+        let mut ftl = Ftl::new(&flash, config).expect("the small drive fits");
+        for slot in 0..65 * 4 {
+            let appended = ftl.append(Stream::Host, slot % LOGICAL, 0);
+            assert!(!ftl.is_programmed(appended.slot));
+            appended.row.iter().for_each(|row| ftl.row_programmed(row.number));
+        }
+        assert!(ftl.blocks.all[0].unprogrammed.is_none() && ftl.is_programmed(Slot::new(0)));
     }
 
     #[test]
@@ -675,6 +761,10 @@ mod tests {
         assert_eq!((read(false, 0, 1, 1), read(false, 3, 1, 1)), ((Some(0), 1, 8192), (Some(1), 1, 8192)));
         assert_eq!((read(false, 1, 2, 2), read(true, 1, 2, 2)), ((None, 2, 16_384), (None, 2, 8192)));
         assert_eq!((read(true, 2, 2, 1), read(true, 0, 4, 3)), ((Some(1), 1, 4096), (None, 2, 12_288)));
+        // Rows of a die are pages of the cell in turn.
+        let ftl = small(FtlConfig::default());
+        let pages = |row: u32| ftl.read_command(Slot::new(row * 8), 1, 1, Priority::Foreground, 0).pages;
+        assert_eq!([0, 1, 2, 3].map(pages), [0, 1, 2, 3].map(Pages::of_row));
     }
 
     #[test]

@@ -283,6 +283,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::config::{FtlConfig, ScoreWeights};
+    use crate::progress::{Leveling, Step};
     use crate::small::{LOGICAL, Nothing, SLOTS, small};
     use proptest::prelude::*;
 
@@ -389,6 +390,122 @@ mod tests {
     }
 
     #[test]
+    fn garbage_collection_is_needed_where_erased_superblocks_and_those_under_erase_are_few() {
+        let mut ftl = small(FtlConfig { reclaim_below: 4, ..FtlConfig::default() });
+        assert_eq!(ftl.reclaim_reserve(), 3 * u64::from(SLOTS));
+        let mut first = 0;
+        while ftl.erased_superblocks() > 5 {
+            fill(&mut ftl, Stream::Host, first, SLOTS, true);
+            first = (first + SLOTS) % (8 * SLOTS);
+        }
+        assert!(!ftl.reclaim_needed());
+        fill(&mut ftl, Stream::Host, first, SLOTS, true);
+        assert!(ftl.reclaim_needed() && !ftl.reclaiming());
+        // Five are erased, or soon will be.
+        assert!(ftl.reclaim_victim(Want::Space).is_some() && ftl.reclaiming());
+        while ftl.reclaim_next_read(Want::Nothing).is_some() {}
+        let emptied = ftl.reclaim_take_emptied().expect("nothing is left in it").superblock;
+        assert!(!ftl.reclaim_needed() && !ftl.reclaiming());
+        ftl.reclaim_erased(emptied);
+        assert!(!ftl.reclaim_needed());
+        // Where more are kept than collection waits for, the host has nothing before it has gained.
+        ftl.kept_erased = 5;
+        assert_eq!((ftl.reclaim_needed(), ftl.reclaim_reserve()), (true, 0));
+        ftl.leveling = Some(Leveling { source: 0, then: None, step: Step::Planned });
+        assert!(ftl.reclaiming());
+    }
+
+    #[test]
+    fn a_victim_is_begun_with_where_its_data_has_room_and_two_erases_are_not_under_way() {
+        let shared = FtlConfig { frontiers: Frontiers::Shared, ..FtlConfig::default() };
+        let retires = FtlConfig { retire_at: Some(9), ..FtlConfig::default() };
+        // Policies, erases under way, erased superblocks left, slots trimmed of the victim's.
+        for (config, erasing, left, trimmed, expected) in [
+            (FtlConfig::default(), 2, 0, 8, true),
+            (retires, 2, 1, 8, true),
+            (retires, 0, 0, 8, false),
+            (retires, 0, 0, SLOTS, true),
+            (retires, 0, 1, 3, false),
+            (retires, 0, 1, 4, true),
+            (shared, 1, 1, 8, true),
+            (shared, 2, 1, 8, false),
+            (shared, 0, 0, 8, false),
+        ] {
+            let mut ftl = small(config);
+            let victim = fill(&mut ftl, Stream::Host, 0, SLOTS, true);
+            (0..trimmed).for_each(|logical| _ = ftl.trim(logical));
+            ftl.reclaim.erasing = erasing;
+            while ftl.erased_superblocks() > left {
+                ftl.blocks.erased.pop(true, false);
+            }
+            assert_eq!(ftl.can_finish(victim), expected, "{erasing}, {left}, {trimmed}");
+        }
+    }
+
+    #[test]
+    fn of_equal_victims_the_greedy_policy_takes_the_one_that_its_ties_name() {
+        for (ties, expected) in
+            [(VictimTies::NewestFirst, 1), (VictimTies::OldestFirst, 0), (VictimTies::LeastErased, 0)]
+        {
+            let mut ftl = small(FtlConfig { ties, ..FtlConfig::default() });
+            for number in 0..2 {
+                fill(&mut ftl, Stream::Host, number * SLOTS, SLOTS, true);
+            }
+            [0, SLOTS].into_iter().for_each(|first| (0..10).for_each(|place| _ = ftl.trim(first + place)));
+            assert_eq!(ftl.choose_victim(), Some(expected), "{ties:?}");
+        }
+    }
+
+    #[test]
+    fn a_victim_is_not_erased_before_its_last_row_was_moved() {
+        let mut ftl = small(FtlConfig::default());
+        let victim = fill(&mut ftl, Stream::Host, 0, SLOTS, true);
+        // Rows 3 and 11 are valid.
+        for place in (0..SLOTS).filter(|place| ![3, 11].contains(&(place / 4))) {
+            ftl.trim(place);
+        }
+        ftl.condemn(victim);
+        let first = ftl.reclaim_next_read(Want::Nothing).expect("a row is valid");
+        ftl.reclaim_row_read(first.number, |_, _, _| {});
+        assert_eq!(ftl.reclaim_take_emptied(), None, "a row was not read");
+        let last = ftl.reclaim_next_read(Want::Nothing).expect("another row is valid");
+        assert_eq!(
+            (ftl.reclaim_next_read(Want::Nothing), ftl.reclaim_take_emptied()),
+            (None, None),
+            "it is being read"
+        );
+        ftl.reclaim_row_read(last.number, |_, _, _| {});
+        assert_eq!(ftl.reclaim_take_emptied().map(|emptied| emptied.superblock), Some(victim));
+    }
+
+    #[test]
+    fn a_refresh_comes_after_a_move_that_is_planned_and_after_room_that_is_scarce() {
+        let layer = || {
+            let mut ftl = small(FtlConfig { refresh_reads: Some(10), ..FtlConfig::default() });
+            let often = fill(&mut ftl, Stream::Host, 0, SLOTS, true);
+            let other = fill(&mut ftl, Stream::Host, SLOTS, SLOTS, true);
+            (0..SLOTS / 2).for_each(|place| _ = ftl.trim(SLOTS + place));
+            ftl.count_reads(Slot::new(often * SLOTS), 10);
+            (ftl, often, other)
+        };
+        for (want, scarce, is_refreshed) in [
+            (Want::Space, true, false),
+            (Want::Space, false, true),
+            (Want::Nothing, true, true),
+            (Want::Nothing, false, true),
+        ] {
+            let (mut ftl, often, other) = layer();
+            ftl.kept_erased = ftl.erased_superblocks() - u32::from(!scarce);
+            assert_eq!(ftl.reclaim_victim(want), Some(if is_refreshed { often } else { other }), "{want:?}, {scarce}");
+            assert_eq!(ftl.counters().refreshed_superblocks, u64::from(is_refreshed));
+        }
+        let (mut ftl, often, other) = layer();
+        ftl.leveling = Some(Leveling { source: other, then: None, step: Step::Planned });
+        assert_eq!(ftl.reclaim_victim(Want::Nothing), Some(other));
+        assert_eq!(ftl.reclaim.refresh, [often], "its turn comes");
+    }
+
+    #[test]
     fn of_equal_victims_by_cost_and_benefit_the_lowest_number_is_emptied() {
         let policies = FtlConfig { victim: VictimPolicy::CostBenefit, filled_slots: LOGICAL, ..FtlConfig::default() };
         let mut ftl = small(policies);
@@ -410,6 +527,19 @@ mod tests {
         assert_eq!((ftl.erased_superblocks(), ftl.moved_room()), (0, 8));
         let reads: Vec<RowRead> = std::iter::from_fn(|| ftl.reclaim_next_read(Want::Space)).collect();
         assert_eq!(reads.iter().map(|read| (read.span, read.valid)).collect::<Vec<_>>(), [(4, 4), (4, 4)]);
+    }
+
+    #[test]
+    fn empty_rows_are_passed_over_without_any_room() {
+        let mut ftl = small(FtlConfig::default());
+        let victim = fill(&mut ftl, Stream::Host, 0, SLOTS, true);
+        (0..20).for_each(|place| _ = ftl.trim(place));
+        ftl.blocks.erased.clear();
+        ftl.condemn(victim);
+        assert_eq!((ftl.reclaim_next_read(Want::Nothing), ftl.moved_room(), ftl.reclaim_gained()), (None, 0, 20));
+        // Data that wear leveling moves has its superblock already.
+        ftl.reclaim.leveled = true;
+        assert!(ftl.reclaim_next_read(Want::Nothing).is_some());
     }
 
     #[test]

@@ -188,6 +188,8 @@ impl SparseTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{LOGICAL, small};
     use proptest::prelude::*;
 
     /// `whole`: the write before which the table is made whole, if it is one of them.
@@ -247,6 +249,16 @@ mod tests {
         assert_eq!(large.resident_bytes(), at_rest + 8 * 1024);
         large.replace(256, Slot::new(1));
         assert_eq!(large.resident_bytes(), at_rest + 8 * 1024 + 4096);
+    }
+
+    #[test]
+    fn a_drawn_table_computes_no_entries_but_those_that_change() {
+        let drawn = FtlConfig { drawn: true, filled_slots: LOGICAL, ..FtlConfig::default() };
+        let mut ftl = small(drawn);
+        let at_rest = ftl.map.resident_bytes();
+        let before = ftl.map.get(7);
+        assert_eq!(ftl.map.replace(7, Slot::new(1)), before);
+        assert_eq!(ftl.map.resident_bytes(), at_rest + 8 * 1024, "they are scattered in a small table, too");
     }
 
     #[test]

@@ -264,10 +264,56 @@ mod tests {
                     prop_assert_eq!(again.host_room(), ftl.host_room());
                     prop_assert_eq!(again.buffered(Stream::Host), ftl.buffered(Stream::Host));
                 }
+                prop_assert_eq!(again.moved_room(), ftl.moved_room());
+                prop_assert_eq!(again.buffered(Stream::Moved), ftl.buffered(Stream::Moved));
                 prop_assert!(again.erase_counts().eq(ftl.erase_counts()));
                 ftl = again;
             }
         }
+    }
+
+    #[test]
+    fn rows_that_were_begun_are_on_flash_and_later_ones_are_not() {
+        // Rows in more than one word of the set.
+        let geometry = Geometry { pages_per_block: 48, ..small(true, 0).0 };
+        let layout = Layout::new(&geometry);
+        for rows in [0, 1, 63, 64, 65, 130, layout.die_rows_per_superblock - 1] {
+            let used = UsedSuperblock {
+                stream: Stream::Host,
+                single_level: false,
+                opened: 1,
+                written: rows * layout.slots_per_die_row,
+                valid: Vec::new(),
+                lost: Vec::new(),
+            };
+            let mut contents = vec![SuperblockContents { erases: 0, used: None }; 24];
+            contents[3].used = Some(used);
+            let mut ftl = Ftl::recovered(&geometry, small(true, 0).1, &contents).expect("it is the start of a layer");
+            let on_flash = |ftl: &Ftl| -> Vec<u32> {
+                let first = |row: &u32| layout.slot(3, row * layout.slots_per_die_row);
+                (0..layout.die_rows_per_superblock).filter(|row| ftl.is_programmed(first(row))).collect()
+            };
+            assert_eq!(on_flash(&ftl), (0..rows).collect::<Vec<_>>());
+            let row = (0..layout.slots_per_die_row).find_map(|logical| ftl.append(Stream::Host, logical, 0).row);
+            ftl.row_programmed(row.expect("it fills a row").number);
+            assert_eq!(on_flash(&ftl), (0..=rows).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_hosts_commands_alone_begin_a_page_each_after_a_start() {
+        for (coalesce, stream, next) in [(false, Stream::Host, 6), (true, Stream::Host, 5), (false, Stream::Moved, 5)] {
+            let (geometry, config) = small(coalesce, 0);
+            let mut ftl = Ftl::new(&geometry, FtlConfig { filled_slots: 0, ..config }).expect("the small drive fits");
+            (0..5).for_each(|logical| _ = ftl.append(stream, logical, 0));
+            let again = Ftl::recovered(&geometry, config, &ftl.contents()).expect("these are contents of a layer");
+            assert_eq!(again.buffered(stream), next % again.layout().slots_per_die_row);
+        }
+        // Nothing is drawn, so that victims need not be those of a drawn drive.
+        let (geometry, config) = small(true, 0);
+        let config = FtlConfig { drawn: true, victim: VictimPolicy::CostBenefit, ..config };
+        let erased = vec![SuperblockContents { erases: 0, used: None }; 24];
+        assert!(Ftl::recovered(&geometry, config, &erased).is_ok());
     }
 
     #[test]

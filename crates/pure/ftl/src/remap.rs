@@ -108,7 +108,7 @@ impl Ftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::small::{LOGICAL, Nothing, SLOTS, small};
+    use crate::small::{LOGICAL, Nothing, SLOTS, geometry, small};
     use proptest::prelude::*;
 
     const ENTRIES: u32 = 12;
@@ -127,6 +127,32 @@ mod tests {
             4 => (logical(), logical()).prop_map(|(to, from)| Step::Remap(to, from)),
             1 => (0_u32..8).prop_map(Step::Spill),
         ]
+    }
+
+    #[test]
+    fn a_start_gives_copies_that_name_another_to_the_owners_in_the_log() {
+        let mut ftl = small(FtlConfig { remap_entries: ENTRIES, ..FtlConfig::default() });
+        (0..4 * SLOTS).for_each(|logical| _ = ftl.age_write(logical, 0, &mut Nothing::default()));
+        // Of several superblocks, the first slot of one among them, and a logical slot that had no data.
+        let remapped = [(200, 3), (0, SLOTS), (1, 2 * SLOTS + 7), (5, 4 * SLOTS - 1)];
+        remapped.into_iter().for_each(|(to, from)| ftl.remap(to, from).expect("the log has room"));
+        let mut contents = ftl.contents();
+        for (_, logical) in contents.iter_mut().flat_map(|contents| &mut contents.used).flat_map(|used| &mut used.valid)
+        {
+            // A copy names the logical slot that it was written for.
+            *logical = remapped.iter().find(|(to, _)| to == logical).map_or(*logical, |&(_, from)| from);
+        }
+        let again = Ftl::recovered_with_log(&geometry(), *ftl.config(), &contents, ftl.remap_log());
+        let again = again.expect("these are contents of a layer");
+        assert!((0..LOGICAL).all(|logical| again.lookup(logical) == ftl.lookup(logical)));
+        assert!(again.remap_log().eq(ftl.remap_log()));
+        let without = Ftl::recovered_with_log(&geometry(), *ftl.config(), &contents, []);
+        let without = without.expect("these are contents of a layer");
+        assert!(
+            remapped.into_iter().all(|(to, from)| without.lookup(from) == ftl.lookup(to)),
+            "copies alone name them"
+        );
+        again.check();
     }
 
     proptest! {

@@ -154,7 +154,8 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::config::{VictimTies, WearLeveling};
-    use crate::small::{LOGICAL, Nothing, SUPERBLOCKS, geometry, small};
+    use crate::progress::{self, Leveling};
+    use crate::small::{LOGICAL, Nothing, SLOTS, SUPERBLOCKS, geometry, small};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -276,6 +277,40 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_that_is_set_later_is_at_least_one_erase_and_keeps_its_room() {
+        let mut ftl = small(FtlConfig::default());
+        ftl.set_retire_at(Some(0));
+        assert_eq!((ftl.config.retire_at, ftl.kept_erased, ftl.may_retire()), (Some(1), 2, true));
+        ftl.set_retire_at(None);
+        assert_eq!((ftl.config.retire_at, ftl.kept_erased), (None, 2), "room that was promised to retirement stays");
+    }
+
+    #[test]
+    fn a_drive_is_out_of_room_where_nothing_is_under_way_and_nothing_pays() {
+        let full = || small(FtlConfig { filled_slots: 9 * SLOTS, ..FtlConfig::default() });
+        let mut ftl = full();
+        let room = ftl.host_room();
+        assert_eq!((ftl.is_out_of_room(room), ftl.is_out_of_room(room + 1)), (false, true), "all of it is valid");
+        // A victim pays, but for the room that it needs.
+        (0..8).for_each(|logical| _ = ftl.trim(logical));
+        assert!(!ftl.is_out_of_room(u64::MAX));
+        ftl.kept_erased += 1;
+        assert!(ftl.may_retire() && !ftl.is_out_of_room(u64::MAX));
+        ftl.blocks.erased.clear();
+        assert!(ftl.is_out_of_room(u64::MAX), "nothing can move");
+        // Something is under way, and nothing else pays.
+        for under_way in [
+            |ftl: &mut Ftl| ftl.reclaim.victim = Some(0),
+            |ftl: &mut Ftl| ftl.reclaim.erasing = 1,
+            |ftl: &mut Ftl| ftl.leveling = Some(Leveling { source: 0, then: None, step: progress::Step::Planned }),
+        ] {
+            let mut ftl = full();
+            under_way(&mut ftl);
+            assert!(!ftl.is_out_of_room(u64::MAX));
+        }
+    }
+
+    #[test]
     fn a_reserve_is_kept_although_collection_could_go_on() {
         let mut ftl = small(FtlConfig { reclaim_below: 4, ..FtlConfig::default() });
         let write = |ftl: &mut Ftl, number: u32| ftl.age_write(number % 50, 0, &mut Nothing::default());
@@ -297,6 +332,7 @@ mod tests {
         let slot = ftl.lookup(3);
         let (superblock, _) = ftl.layout().split(slot);
         ftl.count_read(slot);
+        assert_eq!(ftl.reads_of(superblock), 1);
         ftl.count_reads(slot, u32::MAX);
         assert_eq!(ftl.reads_of(superblock), u32::MAX, "they are counted no further than that");
         while ftl.erase_counts().nth(superblock as usize) == Some(0) {

@@ -120,8 +120,18 @@ mod tests {
             table.insert(key, 0);
             let places = table.bytes() / 8;
             assert!(places.is_power_of_two() && places >= 1024 && u64::from(key + 1) * 4 <= places * 3, "{places}");
-            assert!(places == 1024 || u64::from(key + 1) * 8 > places * 3 - 8, "{places} places for {key}");
+            assert!(places == 1024 || u64::from(key + 1) * 8 > places * 3, "{places} places for {key}");
         }
+    }
+
+    #[test]
+    fn what_was_removed_takes_no_place() {
+        let mut table = Scattered::default();
+        for key in 0..3000 {
+            table.insert(key, key);
+            assert_eq!((table.is_empty(), table.remove(key), table.is_empty()), (false, Some(key), true));
+        }
+        assert_eq!(table.bytes(), 8 * 1024);
     }
 
     proptest! {

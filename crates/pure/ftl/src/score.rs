@@ -51,7 +51,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::config::{FtlConfig, VictimTies};
-    use crate::small::{LOGICAL, small};
+    use crate::small::{LOGICAL, SLOTS, SUPERBLOCKS, small, used};
 
     /// A layer in which superblocks 0, 1 and 2 are empty of data, with so many erases, and all others full.
     fn equals(config: FtlConfig, erases: [u32; 3]) -> Ftl {
@@ -96,5 +96,30 @@ mod tests {
         // Were age all that counts, the second would be.
         let by_age = ScoreWeights { degraded_invalid: 0.0, ..weights };
         assert_eq!(ftl.capacity_variant_victim(&by_age), Some(1));
+    }
+
+    #[test]
+    fn a_score_weighs_room_wear_and_reads_by_those_of_the_most_read_in_use() {
+        let none = ScoreWeights { invalid: 1.0, age: 0.0, reads: 0.0, degraded_invalid: 1.0, degraded_age: 1.0 };
+        let chosen = |weights: ScoreWeights, degraded, trimmed: [u32; 2], erases, reads: [u32; 2]| {
+            let mut ftl = used(3 * SLOTS, FtlConfig { endurance: Some(100), ..FtlConfig::default() });
+            ftl.set_degraded(degraded);
+            for number in [0, 1] {
+                (0..trimmed[number]).for_each(|place| _ = ftl.trim(number as u32 * SLOTS + place));
+            }
+            (ftl.blocks.all[0].erases, ftl.reads) = (erases, vec![0; SUPERBLOCKS as usize]);
+            ftl.reads[..2].copy_from_slice(&reads);
+            ftl.retire_early(12);
+            ftl.reads[12] = 1000;
+            ftl.capacity_variant_victim(&weights)
+        };
+        assert_eq!(chosen(none, false, [24, 24], 0, [0, 0]), Some(0), "the lowest number of equals");
+        let reads = |reads| ScoreWeights { reads, ..none };
+        assert_eq!(chosen(reads(1.0), false, [24, 12], 0, [4, 10]), Some(1), "0.5 + 0.4 against 0.25 + 1");
+        assert_eq!(chosen(reads(1.0), false, [24, 12], 0, [9, 10]), Some(0), "0.5 + 0.9 against 0.25 + 1");
+        assert_eq!(chosen(reads(0.1), false, [24, 12], 0, [4, 10]), Some(0), "0.5 + 0.04 against 0.25 + 0.1");
+        assert_eq!(chosen(none, true, [24, 12], 50, [0, 0]), Some(1), "0.5 - 0.5 against 0.25");
+        let little = ScoreWeights { degraded_age: 0.1, ..none };
+        assert_eq!(chosen(little, true, [24, 12], 50, [0, 0]), Some(0), "0.5 - 0.05 against 0.25");
     }
 }

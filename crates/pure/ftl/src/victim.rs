@@ -207,6 +207,24 @@ mod tests {
     }
 
     #[test]
+    fn in_a_bucket_of_several_counts_a_loss_changes_no_order() {
+        // Four counts a bucket.
+        let mut index = VictimIndex::new(8, 8192, VictimTies::NewestFirst);
+        [(3, 103), (1, 101)].into_iter().for_each(|(superblock, valid)| index.insert(superblock, valid));
+        index.decrease(3, 103, 100);
+        assert_eq!(index.in_order(), [3, 1]);
+        index.decrease(3, 100, 99);
+        assert_eq!(index.least(), Some(3), "it is alone in the bucket below");
+        index.remove(3, 99);
+        assert_eq!(index.in_order(), [1]);
+        let mut index = VictimIndex::new(8, 8192, VictimTies::OldestFirst);
+        [(3, 103), (1, 101)].into_iter().for_each(|(superblock, valid)| index.insert(superblock, valid));
+        index.remove(1, 101);
+        index.insert(5, 102);
+        assert_eq!(index.in_order(), [3, 5]);
+    }
+
+    #[test]
     fn the_oldest_of_equals_is_picked_if_asked_for() {
         let picked = |ties| {
             let mut index = VictimIndex::new(8, 16, ties);

@@ -173,6 +173,62 @@ fn likely(chance: u32, rng: &mut Rng) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::small::{LOGICAL, SLOTS, small};
+
+    #[test]
+    fn a_drawn_drive_keeps_the_rules_of_the_layer() {
+        for (seed, filled_slots) in [(1, 1), (2, 100), (3, LOGICAL - 1), (4, LOGICAL)] {
+            for frontiers in [Frontiers::Separate, Frontiers::Shared] {
+                let ftl = small(FtlConfig { drawn: true, filled_slots, frontiers, seed, ..FtlConfig::default() });
+                ftl.check();
+                assert_eq!(ftl.valid_counts().sum::<u32>(), filled_slots);
+                assert!((0..filled_slots).all(|logical| ftl.is_programmed(ftl.lookup(logical))));
+                assert_eq!(ftl.frontiers[0].map(|host| host.next), Some(SLOTS / 2));
+                assert!((0..LOGICAL).all(|logical| ftl.lookup(logical).is_some() == (logical < filled_slots)));
+            }
+        }
+    }
+
+    #[test]
+    fn each_superblock_keeps_the_same_share_of_the_one_before_and_open_ones_the_root_of_it() {
+        let holding = |written, collected| Holding { number: 0, written, collected, valid: 0 };
+        for filled in [1, 20_000, 51_234, 94_000, 97_000] {
+            let mut open = [holding(2_000, 0)];
+            let mut closed: Vec<Holding> =
+                (0..10).map(|age| holding(10_000, if age < 9 { 0 } else { 5_000 })).collect();
+            share_out(&mut open, &mut closed, filled);
+            assert_eq!(open.iter().chain(&closed).map(|entry| entry.valid).sum::<u32>(), filled);
+            let share = |entry: &Holding| f64::from(entry.valid) / f64::from(entry.most());
+            let kept = share(&closed[0]);
+            let mut expected = kept;
+            for entry in &closed {
+                // One slot of rounding, of the first one as well.
+                assert!((share(entry) - expected).abs() <= 0.0005, "{} of {expected}, {filled}", share(entry));
+                expected *= kept;
+            }
+            // Few slots are in the youngest alone.
+            assert!(filled == 1 || (share(&open[0]) - kept.sqrt()).abs() <= 0.001, "{}", share(&open[0]));
+        }
+    }
+
+    #[test]
+    fn a_choice_has_its_count_within_its_range_and_draws_few_numbers() {
+        // The last figure is how many numbers a word takes. Of several seeds some draw too many bits at first.
+        let cases = [(0, 0, 0, 0), (5, 100, 0, 0), (5, 100, 100, 0), (7, 6400, 1600, 2), (64, 64_000, 63_000, 6)];
+        for (seed, (first, len, count, each)) in (0..6).flat_map(|seed| cases.map(|case| (seed, case))) {
+            let mut words = vec![0; 1100];
+            let mut rng = Rng::named(seed, "test");
+            let mut again = rng.clone();
+            choose(&mut words, first, len, count, &mut rng);
+            let is_set = |index: u32| words[index as usize / 64] >> (index % 64) & 1 == 1;
+            assert_eq!((first..first + len).filter(|&index| is_set(index)).count(), count as usize);
+            assert_eq!(words.iter().map(|word| word.count_ones()).sum::<u32>(), count, "bits elsewhere");
+            // Some more are for what is too many or too few then, a deviation of some dozens.
+            let next = rng.next_u64();
+            let drawn = (0..).take_while(|_| again.next_u64() != next).take(30_000).count() as u32;
+            assert!(drawn <= (len / 64 + 2) * each + len / 10, "{drawn} numbers for {len} bits");
+        }
+    }
 
     #[test]
     fn bits_are_as_likely_as_asked_for() {

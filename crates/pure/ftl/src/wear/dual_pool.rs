@@ -64,7 +64,7 @@ impl DualPool {
         pools
     }
 
-    /// Counts an erase of a superblock that is not retired.
+    /// Counts an erase.
     pub(crate) fn note_erase(&mut self, number: u32) {
         if std::mem::take(&mut self.owed[number as usize]) {
             return;
@@ -171,5 +171,56 @@ impl DualPool {
             in_use,
             "a superblock has no pool"
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{SLOTS, used};
+
+    #[test]
+    fn the_rules_are_applied_once_for_each_slot_that_the_host_wrote() {
+        let mut blocks = used(9 * SLOTS, FtlConfig::default()).blocks;
+        let mut pools = DualPool::new(1, 1, &blocks, 5);
+        // Two cold ones are erased often, so that the second rule finds one after the other.
+        let often: Vec<u32> = (9..16).filter(|&number| !pools.is_hot[number as usize]).take(2).collect();
+        assert_eq!(often.len(), 2, "both are erased now, so that no swap is due");
+        for &number in &often {
+            for _ in 0..5 {
+                blocks.all[number as usize].erases += 1;
+                pools.note_erase(number);
+            }
+        }
+        for (host_slots, warmed) in [(5, 0), (6, 1), (7, 2)] {
+            assert!(pools.choose(&blocks, host_slots).is_none());
+            assert_eq!(often.iter().filter(|&&number| pools.is_hot[number as usize]).count(), warmed);
+            pools.check(&blocks);
+        }
+    }
+
+    #[test]
+    fn pools_change_beyond_the_threshold_and_beyond_twice_that() {
+        let mut blocks = used(9 * SLOTS, FtlConfig::default()).blocks;
+        let mut pools = DualPool::new(1, 1, &blocks, 0);
+        let one =
+            |pools: &DualPool, is_hot| pools.is_hot.iter().position(|&hot| hot == is_hot).expect("some are") as u32;
+        let (cold, hot) = (one(&pools, false), one(&pools, true));
+        let mut erase = |pools: &mut DualPool, number: u32| {
+            blocks.all[number as usize].erases += 1;
+            pools.note_erase(number);
+            (pools.resize_cold(&blocks), pools.resize_hot(&blocks))
+        };
+        assert_eq!([0; 2].map(|_| erase(&mut pools, cold)), [(None, None), (Some(cold), None)]);
+        assert_eq!([0; 2].map(|_| erase(&mut pools, hot)), [(None, None); 2]);
+        let (_, cooled) = erase(&mut pools, hot);
+        assert!(cooled.is_some_and(|cooled| cooled != hot && !pools.is_hot[cooled as usize]));
+        // An erase that a swap has counted stays counted in the other pool.
+        pools.leave(hot);
+        pools.owed[hot as usize] = true;
+        pools.enter(hot, blocks.erases(hot) + 1);
+        pools.change_pool(hot, &blocks);
+        pools.check(&blocks);
     }
 }

@@ -23,3 +23,19 @@ impl HotColdSwap {
         (apart > self.threshold).then_some(Exchange { source: oldest, destination: None, then: Some(youngest) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{SLOTS, used};
+
+    #[test]
+    fn superblocks_are_swapped_beyond_the_threshold() {
+        let mut blocks = used(3 * SLOTS, FtlConfig::default()).blocks;
+        [(0, 7), (1, 4), (2, 5)].into_iter().for_each(|(number, erases)| blocks.all[number].erases = erases);
+        blocks.order_in_use(true);
+        let chosen = |threshold| HotColdSwap::new(threshold).choose(&blocks).map(|swap| (swap.source, swap.then));
+        assert_eq!([chosen(2), chosen(3)], [Some((0, Some(1))), None]);
+    }
+}

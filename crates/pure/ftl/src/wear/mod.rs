@@ -199,7 +199,7 @@ impl Ftl {
 mod tests {
     use super::*;
     use crate::config::FtlConfig;
-    use crate::small::{LOGICAL, Nothing, small};
+    use crate::small::{LOGICAL, Nothing, SLOTS, small, used};
 
     /// Superblocks that progressive wear leveling moves while superblocks of these erases take part.
     fn leveled(erases: Option<(u32, u32)>) -> u64 {
@@ -213,6 +213,82 @@ mod tests {
         }
         ftl.check();
         ftl.counters().leveled_superblocks
+    }
+
+    #[test]
+    fn a_move_is_given_up_where_its_source_is_not_on_flash_or_is_a_victim() {
+        let plan = |ftl: &mut Ftl| {
+            ftl.frontiers[Stream::Host as usize] = None;
+            let destination = ftl.blocks.erased.pop(true, false).expect("some are erased");
+            ftl.plan(0, destination, Some(1));
+            assert!(ftl.leveling_planned());
+            destination
+        };
+        let mut ftl = used(2 * SLOTS, FtlConfig::default());
+        plan(&mut ftl);
+        assert_eq!((ftl.start_leveling(), ftl.counters().leveled_superblocks), (Some(0), 1));
+        for is_victim in [false, true] {
+            let mut ftl = used(2 * SLOTS, FtlConfig::default());
+            let destination = plan(&mut ftl);
+            if is_victim {
+                ftl.condemn(0);
+            } else {
+                ftl.blocks.all[0].unprogrammed = ftl.blocks.all[destination as usize].unprogrammed.take();
+            }
+            assert_eq!((ftl.start_leveling(), ftl.leveling.is_some()), (None, false));
+            assert_eq!((ftl.counters().leveled_superblocks, ftl.erased_superblocks()), (0, 14));
+        }
+    }
+
+    #[test]
+    fn a_superblock_that_retires_leaves_the_policies_and_asks_for_no_move() {
+        let swap = WearLeveling::HotColdSwap { threshold: 0 };
+        for (retires, is_planned) in [(false, true), (true, false)] {
+            let mut ftl = used(3 * SLOTS, FtlConfig::default());
+            ftl.blocks.all[1].erases = 5;
+            ftl.blocks.erases_total = 5;
+            ftl.set_wear_leveling(swap);
+            if retires {
+                ftl.retire_early(12);
+            }
+            ftl.level_after_erase(12);
+            assert_eq!(ftl.leveling_planned(), is_planned);
+        }
+        let protection = WearLeveling::OldBlockProtection { threshold: 1, protection: 1 };
+        for policy in [protection, WearLeveling::DualPool { threshold: 1 }] {
+            let mut ftl = used(3 * SLOTS, FtlConfig { wear_leveling: policy, ..FtlConfig::default() });
+            ftl.retire_early(12);
+            ftl.check();
+        }
+    }
+
+    #[test]
+    fn reentries_are_those_of_the_most_erased_superblock() {
+        let wear_leveling = WearLeveling::OldBlockProtection { threshold: 0, protection: 0 };
+        let mut ftl = used(12 * SLOTS, FtlConfig { wear_leveling, ..FtlConfig::default() });
+        assert_eq!(ftl.oldest_reentries(), Some(Reentries::default()));
+        (ftl.blocks.all[13].erases, ftl.blocks.all[14].erases) = (9, 8);
+        for total in [20, 40, 60] {
+            ftl.blocks.erases_total = total;
+            let Some(Wear::OldBlockProtection(policy)) = ftl.wear.as_deref_mut() else { panic!("it is another") };
+            assert!(policy.choose(13, &ftl.blocks).is_some());
+        }
+        assert_eq!(ftl.oldest_reentries(), Some(Reentries { all: 2, soon: 0 }));
+        ftl.set_wear_leveling(WearLeveling::None);
+        assert_eq!(ftl.oldest_reentries(), None);
+    }
+
+    #[test]
+    fn the_erase_of_another_superblock_ends_no_move() {
+        let mut ftl = used(2 * SLOTS, FtlConfig::default());
+        for (step, erased, goes_on) in
+            [(Step::Erasing, 5, true), (Step::Emptying, 0, true), (Step::Planned, 0, true), (Step::Erasing, 0, false)]
+        {
+            ftl.leveling = Some(Leveling { source: 0, then: None, step });
+            ftl.level_after_erase(erased);
+            assert_eq!(ftl.leveling.is_some(), goes_on, "{step:?}, {erased}");
+        }
+        assert_eq!(ftl.blocks.erases_by_leveling, 1);
     }
 
     #[test]

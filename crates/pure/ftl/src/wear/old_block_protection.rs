@@ -63,3 +63,41 @@ impl OldBlockProtection {
         Some(Exchange { source: coldest.number, destination: Some(erased), then: None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{SLOTS, used};
+
+    #[test]
+    fn a_superblock_far_ahead_is_leveled_again_once_its_protection_is_over() {
+        let mut blocks = used(12 * SLOTS, FtlConfig::default()).blocks;
+        blocks.all[13].erases = 5;
+        let mut policy = OldBlockProtection::new(4, 10, &blocks);
+        let mut leveled = |blocks: &mut Blocks, erased: u32, total: u64| {
+            blocks.erases_total = total;
+            let exchange = policy.choose(erased, blocks);
+            if let Some(exchange) = &exchange {
+                assert_eq!((exchange.destination, exchange.then), (Some(erased), None));
+                assert!(blocks.is_movable(exchange.source));
+            }
+            (exchange.is_some(), policy.reentries(erased))
+        };
+        let times = |all, soon| Reentries { all, soon };
+        // Erases of the drive, whether the superblock is leveled then, and how often it was again.
+        for (total, expected) in [
+            (10, (false, times(0, 0))),
+            (11, (true, times(0, 0))),
+            (21, (false, times(0, 0))),
+            (22, (true, times(1, 1))),
+            (42, (true, times(2, 2))),
+            (63, (true, times(3, 2))),
+        ] {
+            assert_eq!(leveled(&mut blocks, 13, total), expected, "{total}");
+        }
+        // Four erases ahead are not more than the threshold.
+        blocks.all[14].erases = 4;
+        assert_eq!(leveled(&mut blocks, 14, 1000), (false, times(0, 0)));
+    }
+}

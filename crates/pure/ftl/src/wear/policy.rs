@@ -17,11 +17,10 @@ pub(crate) enum Wear {
 }
 
 impl Wear {
-    /// Counts an erase.
+    /// Counts an erase; one that is retired is in no heap any more.
     pub(super) fn note_erase(&mut self, number: u32, blocks: &Blocks) {
         match self {
             Self::UnevenFactor(policy) => policy.note_erase(number, blocks),
-            _ if blocks.all[number as usize].state == State::Retired => {}
             Self::OldBlockProtection(policy) => policy.least.raise(number),
             Self::Progressive(Progressive { least: Some(least), .. }) => least.raise(number),
             Self::DualPool(pools) => pools.note_erase(number),

@@ -44,3 +44,32 @@ impl Progressive {
         holds_data.then_some(Exchange { source: coldest, destination: Some(erased), then: None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{SLOTS, SUPERBLOCKS, used};
+
+    #[test]
+    fn the_threshold_grows_with_the_mean_and_the_youngest_must_hold_data() {
+        for by_heap in [false, true] {
+            let mut ftl = used(12 * SLOTS, FtlConfig::default());
+            let blocks = &mut ftl.blocks;
+            blocks.order_in_use(!by_heap);
+            (0..SUPERBLOCKS).for_each(|number| blocks.all[number as usize].valid = 1);
+            let policy = Progressive::new(50, 100, by_heap.then_some(&*blocks));
+            // A mean of 20 erases, those by leveling apart where the heap's reading counts so.
+            blocks.erases_by_leveling = 32;
+            blocks.erases_total = 20 * u64::from(SUPERBLOCKS) + if by_heap { 32 } else { 0 };
+            let chosen = |blocks: &mut Blocks, erases| {
+                blocks.all[13].erases = erases;
+                policy.choose(13, blocks).map(|exchange| (exchange.destination, exchange.then))
+            };
+            assert_eq!(chosen(blocks, 60), None, "20 (100 - 50) / 100 + 50");
+            assert_eq!(chosen(blocks, 61), Some((Some(13), None)));
+            (0..SUPERBLOCKS).for_each(|number| blocks.all[number as usize].valid = 0);
+            assert_eq!(chosen(blocks, 61).is_some(), !by_heap);
+        }
+    }
+}

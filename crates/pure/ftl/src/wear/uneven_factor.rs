@@ -39,3 +39,28 @@ impl UnevenFactor {
         Some(Exchange { source: blocks.least_erased_in_use()?, destination: None, then: None })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::FtlConfig;
+    use crate::small::{SLOTS, SUPERBLOCKS, used};
+
+    #[test]
+    fn wear_is_leveled_while_its_evenness_is_at_most_a_share() {
+        let mut ftl = used(12 * SLOTS, FtlConfig::default());
+        let blocks = &mut ftl.blocks;
+        blocks.order_in_use(true);
+        // Half of them with three erases and half with one: 32^2 of 16 times 80, or 80 %.
+        (0..SUPERBLOCKS).for_each(|number| blocks.all[number as usize].erases = if number % 2 == 0 { 3 } else { 1 });
+        blocks.erases_total = 32;
+        let chosen = |percent| {
+            let exchange = UnevenFactor::new(percent, blocks).choose(blocks)?;
+            assert_eq!((exchange.destination, exchange.then), (None, None));
+            Some(exchange.source)
+        };
+        assert_eq!(chosen(79), None);
+        assert_eq!(chosen(80), blocks.least_erased_in_use());
+        assert!(chosen(100).is_some());
+    }
+}
