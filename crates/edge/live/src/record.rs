@@ -108,7 +108,7 @@ fn letter(operation: Operation) -> Option<&'static str> {
         Operation::Write => Some("w"),
         Operation::Trim => Some("t"),
         Operation::Flush => Some("f"),
-        Operation::Remap => None,
+        _ => None,
     }
 }
 

@@ -120,9 +120,9 @@ pub(super) fn changes(request: &VolumeRequest, claim: &Claim) -> bool {
     };
     request.volume == claim.volume
         && match request.operation {
-            Operation::Read | Operation::Flush => false,
             Operation::Write | Operation::Trim => meets(request.first),
             Operation::Remap => meets(request.first) || meets(request.source),
+            _ => false,
         }
 }
 
