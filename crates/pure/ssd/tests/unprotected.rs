@@ -127,7 +127,7 @@ impl World {
             Operation::Flush => {
                 self.flushes.insert(tag, self.order);
             }
-            Operation::Read => {
+            _ => {
                 let seen = |slot: u32| {
                     let history = &self.slots[slot as usize];
                     let newest = history.iter().rposition(|value| value.done.is_some()).expect("it holds something");
