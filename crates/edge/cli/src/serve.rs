@@ -119,8 +119,10 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     fronts::record(options, engine.fronts_mut())?;
     let _control = options.control.as_ref().map(|path| ControlSocket::open(path, handle.clone())).transpose()?;
     let _watch = options.dash.map(|address| start_watch(address, scenario, drives, tempo, handle)).transpose()?;
-    if !options.serves_anybody() {
-        tracing::warn!("nobody is served: give --listen, --nbd, --vhost-user-blk, --load or --control");
+    if !options.is_reachable() {
+        tracing::warn!(
+            "no client can reach the drives: give --listen, --nbd, --vhost-user-blk, --load, --control or --dash"
+        );
     }
     let load = options.load.map(|depth| Loading::start(&mut engine, depth.into(), scenario.seed));
     let seconds = options.seconds.map(Duration::from_secs_f64);

@@ -92,7 +92,7 @@ pub(crate) struct ServeOptions {
 
 impl ServeOptions {
     /// Whether there is any way to use the drives.
-    pub(crate) fn serves_anybody(&self) -> bool {
+    pub(crate) fn is_reachable(&self) -> bool {
         let Self { listen, listen_tls, nbd, vhost_user_blk, load, control, dash, .. } = self;
         !(listen.is_empty() && listen_tls.is_empty())
             || nbd.is_some()

@@ -120,9 +120,10 @@ pub(super) fn changes(request: &VolumeRequest, claim: &Claim) -> bool {
     };
     request.volume == claim.volume
         && match request.operation {
-            Operation::Write | Operation::Trim => meets(request.first),
+            Operation::Read | Operation::Flush => false,
             Operation::Remap => meets(request.first) || meets(request.source),
-            _ => false,
+            // One that is not known here counts as a change.
+            _ => meets(request.first),
         }
 }
 
