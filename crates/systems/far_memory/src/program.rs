@@ -6,7 +6,7 @@ use flashyard_kernel::Rng;
 use flashyard_memory::{
     Access, Accesses, AnnotationRules, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint, Graph,
     GraphRegions, Journal, JournalConfig, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat,
-    ShortestPaths, Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
+    ShortestPaths, SlabLookups, SlabTree, Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
 };
 
 /// A program.
@@ -55,6 +55,8 @@ pub enum Program {
     },
     /// Look-ups in a B+-tree.
     BTree(BPlusTreeConfig),
+    /// Look-ups in the B+-tree of the public program BTree, of so many keys.
+    SlabTree(u32),
     /// Transactions that are written ahead.
     Journal(JournalConfig),
     /// Accesses from a file.
@@ -69,6 +71,8 @@ pub enum Data {
     Graph(Graph),
     /// A tree.
     Tree(BPlusTree),
+    /// A tree in slabs.
+    SlabTree(SlabTree),
     /// The way to a file.
     Trace(Trace),
 }
@@ -87,6 +91,8 @@ pub enum Source<'a> {
     PageRank(Box<PageRank<'a>>),
     /// Of look-ups in a tree.
     BTree(TreeLookups<'a>),
+    /// Of look-ups in a tree in slabs.
+    SlabTree(SlabLookups<'a>),
     /// Of transactions.
     Journal(Box<Journal>),
     /// Of a file.
@@ -131,6 +137,7 @@ impl Accesses for Source<'_> {
             Self::Bfs(source) => source.next_access(),
             Self::PageRank(source) => source.next_access(),
             Self::BTree(source) => source.next_access(),
+            Self::SlabTree(source) => source.next_access(),
             Self::Journal(source) => source.next_access(),
             Self::Trace(source) => source.next_access(),
             Self::Components(source) => source.next_access(),
@@ -167,6 +174,7 @@ impl Program {
             | Self::ShortestPaths(rmat)
             | Self::Triangles(rmat) => Data::Graph(Graph::rmat(*rmat)?),
             Self::BTree(config) => Data::Tree(BPlusTree::build(*config)?),
+            Self::SlabTree(keys) => Data::SlabTree(SlabTree::build(*keys)?),
             Self::Trace => Data::Trace(trace.cloned().ok_or(WITHOUT_DATA)?),
             Self::Mix(_)
             | Self::ApexMap { .. }
@@ -183,6 +191,7 @@ impl Program {
             (Self::ShortestPaths(_), Data::Graph(graph)) => Some(ShortestPaths::bytes(graph)),
             (_, Data::Graph(graph)) => Some(GraphRegions::of(graph).bytes()),
             (_, Data::Tree(tree)) => Some(tree.bytes()),
+            (_, Data::SlabTree(tree)) => Some(tree.bytes()),
             (Self::ApexMap { words, .. }, _) => Some(words * 8),
             (Self::Stream { elements, .. }, _) => Some(3 * elements * 8),
             (Self::Strides(config), _) => Some(config.footprint),
@@ -223,6 +232,7 @@ impl Program {
             (Self::Journal(config), _) => Source::Journal(Box::new(Journal::new(config, rng).map_err(of_world)?)),
             (Self::Trace, Data::Trace(trace)) => Source::Trace(Box::new(trace.open(PAGE_BYTES, true)?)),
             (Self::BTree(_), Data::Tree(tree)) => Source::BTree(TreeLookups::new(tree, rng)),
+            (Self::SlabTree(_), Data::SlabTree(tree)) => Source::SlabTree(SlabLookups::new(tree, rng)),
             (_, Data::Graph(graph)) => return self.walk(core, graph).ok_or_else(|| of_world(WITHOUT_DATA)),
             _ => return Err(of_world(WITHOUT_DATA)),
         })
@@ -299,6 +309,7 @@ impl Program {
             | Self::ShortestPaths(_)
             | Self::Triangles(_)
             | Self::BTree(_)
+            | Self::SlabTree(_)
             | Self::Strides(_)
             | Self::Chase { .. }
             | Self::Journal(_)

@@ -7,6 +7,7 @@ mod journal;
 mod kernels;
 mod mix;
 mod regular;
+mod slab_tree;
 mod stream;
 mod walks;
 
@@ -17,5 +18,6 @@ pub use journal::{Commit, Journal, JournalConfig};
 pub use kernels::{Components, ShortestPaths, Triangles};
 pub use mix::{Mix, MixConfig};
 pub use regular::{Chase, Placed, Strides, StridesConfig};
+pub use slab_tree::{SlabLookups, SlabTree};
 pub use stream::{Stream, StreamKernel};
 pub use walks::{Bfs, PageRank};

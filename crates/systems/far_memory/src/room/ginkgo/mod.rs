@@ -156,7 +156,7 @@ mod tests {
     use flashyard_describe::reproduce::{NamedRun, assert_complete};
 
     const SMALL: [&str; 5] = [
-        "tiering.btree.btree.keys=60000",
+        "tiering.slab_tree.btree.keys=20000",
         "tiering.pagerank.pagerank.scale=14",
         "tiering.bfs.bfs.scale=14",
         "tiering.apex_map.apex.words=1000000",

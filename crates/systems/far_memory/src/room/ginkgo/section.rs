@@ -26,7 +26,7 @@ pub(super) struct Sections {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TieringSection {
-    /// Name of the program that is run, a section of `btree`, `pagerank`, `bfs` or `apex_map`.
+    /// Name of the program that is run, a section of `btree`, `slab_tree`, `pagerank`, `bfs` or `apex_map`.
     #[serde(default)]
     pub(super) program: Option<String>,
     /// In its place a file with loads and stores that were traced; `FILE#FORMAT` names its format. It is replayed once.
@@ -69,6 +69,9 @@ pub(crate) struct TieringSection {
     /// Look-ups in a B+-tree that is built before.
     #[serde(default)]
     btree: BTreeMap<String, TreeSection>,
+    /// Look-ups in a B+-tree whose nodes and records lie in slabs, as those of the public program BTree do.
+    #[serde(default)]
+    slab_tree: BTreeMap<String, SlabTreeSection>,
     /// PageRank over a generated graph.
     #[serde(default)]
     pagerank: BTreeMap<String, GraphSection>,
@@ -78,6 +81,15 @@ pub(crate) struct TieringSection {
     /// Apex-Map.
     #[serde(default)]
     apex_map: BTreeMap<String, ApexMapSection>,
+}
+
+/// A B+-tree that keys from both ends have built in turn.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SlabTreeSection {
+    /// Keys, an even number.
+    #[schemars(range(min = 2, max = 1_073_741_824))]
+    keys: u32,
 }
 
 /// DRAM by the time of a line.
@@ -143,8 +155,9 @@ impl TieringSection {
 
     /// Names of all programs.
     fn programs(&self) -> Vec<&str> {
-        let walks = self.btree.keys().chain(self.pagerank.keys()).chain(self.bfs.keys());
-        walks.chain(self.apex_map.keys()).map(String::as_str).collect()
+        let trees = self.btree.keys().chain(self.slab_tree.keys());
+        let walks = self.pagerank.keys().chain(self.bfs.keys());
+        trees.chain(walks).chain(self.apex_map.keys()).map(String::as_str).collect()
     }
 
     /// The program called `name`.
@@ -152,11 +165,16 @@ impl TieringSection {
     /// Errors: a name that no program has.
     pub(super) fn program(&self, name: &str, seed: u64) -> Result<Program, ScenarioError> {
         let tree = self.btree.get(name).map(TreeSection::program);
+        let slabs = || self.slab_tree.get(name).map(|tree| Program::SlabTree(tree.keys));
         let rank = || self.pagerank.get(name).map(|graph| Program::PageRank(graph.rmat(seed)));
         let bfs = || self.bfs.get(name).map(|graph| Program::Bfs(graph.rmat(seed)));
         let apex = || self.apex_map.get(name).map(ApexMapSection::program);
         let known = || Unknown::new("program", name, self.programs().into_iter()).to_string();
-        tree.or_else(rank).or_else(bfs).or_else(apex).ok_or_else(|| ScenarioError::value("tiering.program", known()))
+        tree.or_else(slabs)
+            .or_else(rank)
+            .or_else(bfs)
+            .or_else(apex)
+            .ok_or_else(|| ScenarioError::value("tiering.program", known()))
     }
 
     /// The program that a scenario runs: its trace, where it names one.
