@@ -40,7 +40,10 @@ pub(crate) fn give_back<D: Volume>(fs: &mut FileSystem<D>, segment: u32, most: u
     let places = fs.segments.reserve(segment, most);
     for &within in &places {
         // No node has number zero.
-        fs.set_owner(first + within, 0, WHOLE_NODE)?;
+        let owned = fs.set_owner(first + within, 0, WHOLE_NODE);
+        // The segment counts the block as allocated and nothing says that it was given back: no checkpoint may hold that.
+        fs.frozen |= owned.is_err();
+        owned?;
     }
     Ok(places.len() as u32)
 }

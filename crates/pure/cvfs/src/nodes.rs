@@ -167,7 +167,10 @@ impl<D: Volume> FileSystem<D> {
         let place = self.segments.allocate(log, self.version + 1).ok_or(FsError::NoSpace)?;
         let block = self.layout.segment_first(place.0) + place.1;
         self.segments.set(place);
-        self.set_owner(block, nid, slot)?;
+        let owned = self.set_owner(block, nid, slot);
+        // The block is valid and has no owner: no checkpoint may say so.
+        self.frozen |= owned.is_err();
+        owned?;
         self.discards.written(block);
         Ok(block)
     }

@@ -188,8 +188,20 @@ impl<D: Volume> FileSystem<D> {
 
     /// Remaps the first of these blocks, as many as one checkpoint can announce; how many.
     fn remap(&mut self, sources: &[u32]) -> Result<usize, FsError> {
+        let taken = self.take_destinations(sources);
+        // Destinations that were taken are valid, and nothing points to them.
+        self.frozen |= taken.is_err();
+        let moves = taken?;
+        self.checkpoint_announcing(moves.clone())?;
+        let done = self.carry_out(&moves);
+        // The sources are unmapped now, and the last checkpoint needs them moved.
+        self.frozen |= done.is_err();
+        done.map(|()| moves.iter().map(|run| run.count as usize).sum())
+    }
+
+    /// A destination for each of the first sources, as many as make one list of moves.
+    fn take_destinations(&mut self, sources: &[u32]) -> Result<Vec<Move>, FsError> {
         let mut moves = Vec::<Move>::new();
-        let mut moved = 0;
         for &source in sources {
             // The next block may begin a run of its own.
             if moves.len() == MOVES_MAX {
@@ -205,13 +217,8 @@ impl<D: Volume> FileSystem<D> {
                 }
                 _ => moves.push(Move { destination, source, count: 1 }),
             }
-            moved += 1;
         }
-        self.checkpoint_announcing(moves.clone())?;
-        let done = self.carry_out(&moves);
-        // The sources are unmapped now, and the last checkpoint needs them moved.
-        self.frozen |= done.is_err();
-        done.map(|()| moved)
+        Ok(moves)
     }
 
     /// Repeats the remaps that a checkpoint announced.

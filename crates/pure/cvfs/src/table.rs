@@ -102,37 +102,17 @@ impl PairTable {
     pub(crate) fn get(&mut self, device: &mut Blocking<impl Volume>, entry: u32) -> Result<&[u8], FsError> {
         let (index, at) = self.shape.place(entry);
         let bytes = self.shape.entry_bytes as usize;
-        Ok(&self.load(device, index)?[at..at + bytes])
+        Ok(&load(&self.shape, &self.slots, &mut self.cache, device, index)?[at..at + bytes])
     }
 
     /// The bytes of an entry, to be changed.
     pub(crate) fn get_mut(&mut self, device: &mut Blocking<impl Volume>, entry: u32) -> Result<&mut [u8], FsError> {
         let (index, at) = self.shape.place(entry);
         let bytes = self.shape.entry_bytes as usize;
+        let block = load(&self.shape, &self.slots, &mut self.cache, device, index)?;
+        // A block that could not be read is not changed, and there is nothing of it to write.
         self.dirty.insert(index);
-        Ok(&mut self.load(device, index)?[at..at + bytes])
-    }
-
-    fn load(&mut self, device: &mut Blocking<impl Volume>, index: u32) -> Result<&mut Block, FsError> {
-        use std::collections::btree_map::Entry;
-        let vacant = match self.cache.entry(index) {
-            Entry::Occupied(held) => return Ok(held.into_mut()),
-            Entry::Vacant(vacant) => vacant,
-        };
-        let mut block = zeros();
-        let at = self.shape.first + 2 * index;
-        let at = match self.slots[index as usize] {
-            Slot::Neither => None,
-            Slot::First => Some(at),
-            Slot::Second => Some(at + 1),
-        };
-        if let Some(at) = at {
-            device.read(at, &mut block[..])?;
-            if !is_sealed(&block[..]) || u32_at(&block[..], ENTRY_BYTES as usize) != index {
-                return Err(FsError::Corrupt { what: "table", block: at });
-            }
-        }
-        Ok(vacant.insert(block))
+        Ok(&mut block[at..at + bytes])
     }
 
     /// Writes changed blocks to the slots that do not count, and counts on these from now on.
@@ -151,6 +131,35 @@ impl PairTable {
         }
         Ok(())
     }
+}
+
+/// A block of a table in memory, read where it was not there.
+fn load<'a>(
+    shape: &TableShape,
+    slots: &[Slot],
+    cache: &'a mut BTreeMap<u32, Box<Block>>,
+    device: &mut Blocking<impl Volume>,
+    index: u32,
+) -> Result<&'a mut Block, FsError> {
+    use std::collections::btree_map::Entry;
+    let vacant = match cache.entry(index) {
+        Entry::Occupied(held) => return Ok(held.into_mut()),
+        Entry::Vacant(vacant) => vacant,
+    };
+    let mut block = zeros();
+    let at = shape.first + 2 * index;
+    let at = match slots[index as usize] {
+        Slot::Neither => None,
+        Slot::First => Some(at),
+        Slot::Second => Some(at + 1),
+    };
+    if let Some(at) = at {
+        device.read(at, &mut block[..])?;
+        if !is_sealed(&block[..]) || u32_at(&block[..], ENTRY_BYTES as usize) != index {
+            return Err(FsError::Corrupt { what: "table", block: at });
+        }
+    }
+    Ok(vacant.insert(block))
 }
 
 #[cfg(test)]

@@ -1,0 +1,113 @@
+//! A device that cannot read once, at every read of a change of size in turn: the file system neither ends in a panic nor writes a state that is
+//! not whole.
+
+use flashyard_blk::{Completion, Immediate, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest};
+use flashyard_cvfs::{BLOCK_BYTES, Config, FileSystem, Format, FsError, Kind, MemoryDevice, Method, NewInode, ROOT};
+use flashyard_units::SimTime;
+
+const BLOCKS: u32 = 3000;
+const FILES: u32 = 20;
+const PAGES: u64 = 40;
+
+/// A device whose read number `failing` fails, counted from the last time that it was set.
+#[derive(Clone, Debug)]
+struct Failing {
+    device: MemoryDevice,
+    failing: Option<u32>,
+    failed: bool,
+    ended: Immediate,
+}
+
+impl Volume for Failing {
+    fn info(&self) -> VolumeInfo {
+        self.device.info()
+    }
+
+    fn submit(
+        &mut self,
+        now: SimTime,
+        token: u64,
+        request: &VolumeRequest,
+        payload: Payload,
+    ) -> Result<(), VolumeError> {
+        if request.operation == Operation::Read {
+            if self.failing == Some(0) {
+                (self.failing, self.failed) = (None, true);
+                self.ended.complete(now, token, Err(VolumeError::Unread { block: request.first }));
+                return Ok(());
+            }
+            self.failing = self.failing.map(|reads| reads - 1);
+        }
+        self.device.submit(now, token, request, payload)
+    }
+
+    fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        let held = into.len();
+        let now = self.ended.advance(until, into);
+        if into.len() > held { Ok(now) } else { self.device.advance(until, into) }
+    }
+}
+
+fn page(file: u32, page: u64) -> Vec<u8> {
+    (u64::from(file) << 32 | page).to_le_bytes().repeat(BLOCK_BYTES / 8)
+}
+
+/// A device with files all over it, between which there is space.
+fn aged() -> MemoryDevice {
+    let format = Format { segment_blocks: 32, id: 9 };
+    let mut fs = FileSystem::format(MemoryDevice::new(BLOCKS), format, Config::default(), 0).expect("it works");
+    let files: Vec<u32> = (0..FILES)
+        .map(|file| {
+            let name = format!("file {file}");
+            fs.create(ROOT, name.as_bytes(), NewInode::of(Kind::File, 0o644), 0).expect("it works")
+        })
+        .collect();
+    // Twice, so that each segment has blocks that are not valid.
+    for _ in 0..2 {
+        for at in 0..PAGES {
+            for (file, &ino) in (0..).zip(&files) {
+                fs.write(ino, at * BLOCK_BYTES as u64, &page(file, at), 0).expect("it works");
+            }
+            fs.sync().expect("it works");
+        }
+    }
+    fs.into_device()
+}
+
+fn assert_whole(device: Failing) {
+    let mut fs = FileSystem::mount(device, Config::default()).expect("it works");
+    for file in 0..FILES {
+        let ino = fs.lookup(ROOT, format!("file {file}").as_bytes()).expect("it works");
+        for at in 0..PAGES {
+            let mut found = vec![0; BLOCK_BYTES];
+            fs.read(ino, at * BLOCK_BYTES as u64, &mut found).expect("it works");
+            assert!(found == page(file, at), "file {file}, page {at}");
+        }
+    }
+    let report = fs.check().expect("it works");
+    assert!(report.is_clean(), "{:?}", report.problems);
+}
+
+#[test]
+fn a_read_that_fails_while_a_volume_shrinks_leaves_the_last_state_that_is_whole() {
+    let device = aged();
+    for method in [Method::Remap, Method::Relocate, Method::Holes] {
+        let mut failures = 0;
+        for failing in 0.. {
+            let device = Failing { device: device.clone(), failing: None, failed: false, ended: Immediate::default() };
+            let mut fs = FileSystem::mount(device, Config::default()).expect("it works");
+            fs.device_mut().failing = Some(failing);
+            let shrunk = fs.shrink(BLOCKS - 900, method);
+            if !fs.device().failed {
+                shrunk.expect("it works");
+                break;
+            }
+            failures += 1;
+            assert!(matches!(shrunk, Err(FsError::Device(_))), "{method:?}, read {failing}: {shrunk:?}");
+            // A checkpoint is refused, or holds a state that is whole.
+            assert!(matches!(fs.sync(), Ok(()) | Err(FsError::Frozen)), "{method:?}, read {failing}");
+            assert_whole(fs.into_device());
+        }
+        assert!(failures >= 3, "{method:?} reads tables and data: {failures}");
+    }
+}
