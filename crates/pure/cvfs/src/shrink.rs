@@ -188,7 +188,7 @@ impl<D: Volume> FileSystem<D> {
 
     /// Remaps the first of these blocks, as many as one checkpoint can announce; how many.
     fn remap(&mut self, sources: &[u32]) -> Result<usize, FsError> {
-        let taken = self.take_destinations(sources);
+        let taken = take_destinations(self, sources);
         // Destinations that were taken are valid, and nothing points to them.
         self.frozen |= taken.is_err();
         let moves = taken?;
@@ -197,28 +197,6 @@ impl<D: Volume> FileSystem<D> {
         // The sources are unmapped now, and the last checkpoint needs them moved.
         self.frozen |= done.is_err();
         done.map(|()| moves.iter().map(|run| run.count as usize).sum())
-    }
-
-    /// A destination for each of the first sources, as many as make one list of moves.
-    fn take_destinations(&mut self, sources: &[u32]) -> Result<Vec<Move>, FsError> {
-        let mut moves = Vec::<Move>::new();
-        for &source in sources {
-            // The next block may begin a run of its own.
-            if moves.len() == MOVES_MAX {
-                break;
-            }
-            let (nid, slot) = self.owner(source)?;
-            let log = if slot == WHOLE_NODE { Log::NodeCold } else { Log::DataCold };
-            // The destination is valid from now on, so that nothing else is written there.
-            let destination = self.take_block(log, nid, slot)?;
-            match moves.last_mut() {
-                Some(last) if last.source + last.count == source && last.destination + last.count == destination => {
-                    last.count += 1;
-                }
-                _ => moves.push(Move { destination, source, count: 1 }),
-            }
-        }
-        Ok(moves)
     }
 
     /// Repeats the remaps that a checkpoint announced.
@@ -277,4 +255,26 @@ impl<D: Volume> FileSystem<D> {
             blocks_moved: moved - resizing.moved_before,
         }
     }
+}
+
+/// A destination for each of the first sources, as many as make one list of moves.
+fn take_destinations<D: Volume>(fs: &mut FileSystem<D>, sources: &[u32]) -> Result<Vec<Move>, FsError> {
+    let mut moves = Vec::<Move>::new();
+    for &source in sources {
+        // The next block may begin a run of its own.
+        if moves.len() == MOVES_MAX {
+            break;
+        }
+        let (nid, slot) = fs.owner(source)?;
+        let log = if slot == WHOLE_NODE { Log::NodeCold } else { Log::DataCold };
+        // The destination is valid from now on, so that nothing else is written there.
+        let destination = fs.take_block(log, nid, slot)?;
+        match moves.last_mut() {
+            Some(last) if last.source + last.count == source && last.destination + last.count == destination => {
+                last.count += 1;
+            }
+            _ => moves.push(Move { destination, source, count: 1 }),
+        }
+    }
+    Ok(moves)
 }
