@@ -6,8 +6,9 @@
 //! bytes come from slabs of 256 KiB, from their ends downwards, and each slab is asked for at a multiple of 2 MiB; keys and children of a node are
 //! arrays of their own on the heap; elements of 16 bytes, to which records point, are two arrays.
 //!
-//! Its places were measured on the program itself (glibc 2.36, two million keys): no two slabs share a huge page, later slabs lie lower, and the heap takes 7.383 lines of 64 bytes a node, of which four are in use, evenly over all of it: pieces between them were
-//! lent to splits and came back. Here the arrays of a node lie at their mean distance.
+//! Its places were measured on the program itself (glibc 2.36, two million keys): no two slabs share a huge page, later slabs lie lower, and the
+//! heap takes 7.383 lines of 64 bytes a node, of which four are in use, evenly over all of it: pieces between them were lent to splits and came
+//! back. Here the arrays of a node lie at their mean distance.
 //!
 //! Functions of accesses are the places in the program: 0 nodes, 1 keys, 2 children and records of leaves, 3 records, 4 elements.
 
