@@ -196,6 +196,7 @@ impl Flash {
     }
 
     /// When each die is free.
+    #[cfg(test)]
     pub(crate) fn dies(&self) -> &[SimTime] {
         &self.dies
     }

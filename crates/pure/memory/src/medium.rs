@@ -3,16 +3,12 @@
 use crate::error::MemoryError;
 use crate::flash::{Flash, FlashConfig, Written};
 use crate::page_cache::PAGE_BYTES;
-use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad};
+use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_units::{SimSpan, SimTime};
 
 /// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read and written. \[X\] 256 bytes are
 /// what 3D XPoint is accessed by (Yang et al., FAST 2020)
 const PART_BYTES: u32 = 256;
-
-/// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet micro-cxl-gpu
-/// §3.3
-const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 
 /// Parameters of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,30 +108,9 @@ impl Medium {
         }
     }
 
-    /// Share of its units that have work at `now`.
-    pub fn busy_share(&self, now: SimTime) -> f64 {
-        let units = match self {
-            Self::Flash(flash) => flash.dies(),
-            Self::InPlace { units, .. } => units,
-        };
-        units.iter().filter(|free| **free > now).count() as f64 / units.len() as f64
-    }
-
     /// Whether garbage is being collected at `now`, or is to be at once.
     pub fn is_collecting(&self, now: SimTime) -> bool {
         self.flash().is_some_and(|flash| flash.is_collecting(now))
-    }
-
-    /// The load that answers of its device carry at `now`: by busy units, and severe while garbage is being collected or is to be.
-    pub fn load_at(&self, now: SimTime) -> DevLoad {
-        let share = self.busy_share(now);
-        let [light, optimal, moderate] = LOADS;
-        match share {
-            _ if share > moderate || self.is_collecting(now) => DevLoad::Severe,
-            _ if share >= optimal => DevLoad::Moderate,
-            _ if share >= light => DevLoad::Optimal,
-            _ => DevLoad::Light,
-        }
     }
 
     /// Reads a page; returns when its data is in the controller. Of cells written in place all parts are read.

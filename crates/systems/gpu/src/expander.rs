@@ -8,7 +8,7 @@
 use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
-use flashyard_memory::{Device, DramConfig, Medium, MediumConfig, MemoryError, Served};
+use flashyard_memory::{Device, DeviceQueue, DramConfig, Medium, MediumConfig, MemoryError, Served};
 use flashyard_units::{Named, SimSpan, SimTime};
 
 /// Lines of a frame, and of a sector.
@@ -84,6 +84,15 @@ struct Frame {
 
 const EMPTY: Frame = Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], is_dirty: false };
 
+/// A frame that sectors were read into, or that had them.
+struct Filled {
+    slot: usize,
+    /// When there was a place for it.
+    placed: SimTime,
+    /// When the last of the sectors that were read comes; now where none was.
+    comes: SimTime,
+}
+
 /// An expander whose medium is slower than memory.
 pub struct MediaExpander {
     dram: Banks,
@@ -91,6 +100,8 @@ pub struct MediaExpander {
     frames: Vec<Frame>,
     hints: HintFill,
     medium: Medium,
+    /// Requests that wait for it.
+    queue: DeviceQueue,
     counters: ExpanderCounters,
 }
 
@@ -108,6 +119,7 @@ impl MediaExpander {
             frames: vec![EMPTY; config.frames as usize],
             hints: config.hints,
             medium: Medium::new(&config.medium)?,
+            queue: DeviceQueue::default(),
             counters: ExpanderCounters::default(),
         })
     }
@@ -119,7 +131,7 @@ impl MediaExpander {
 
     /// The load that an answer carries at `now`.
     pub fn load_at(&self, now: SimTime) -> DevLoad {
-        self.medium.load_at(now)
+        self.queue.load_at(now, self.medium.is_collecting(now))
     }
 
     /// A hint that lines from `first` on will be loaded, which arrives at `at`.
@@ -128,36 +140,40 @@ impl MediaExpander {
         while line < first + lines {
             let frame_ends = (line / FRAME_LINES + 1) * FRAME_LINES;
             let end = (first + lines).min(frame_ends);
-            let (slot, placed) = self.fill(at, line, end - line, true);
+            let filled = self.fill(at, line, end - line, true);
+            let mut comes = filled.comes;
             if self.hints == HintFill::Pages {
-                self.fill_rest(at, slot, self.page(line), placed);
+                comes = comes.max(self.fill_rest(at, filled.slot, self.page(line), filled.placed));
             }
+            self.queue.note(at, comes);
             line = frame_ends;
         }
     }
 
-    /// Reads the sectors of these lines, all of one frame, that are not there; returns the frame, and when there was a place for it.
-    fn fill(&mut self, at: SimTime, first: u64, lines: u64, is_hint: bool) -> (usize, SimTime) {
+    /// Reads the sectors of these lines, all of one frame, that are not there.
+    fn fill(&mut self, at: SimTime, first: u64, lines: u64, is_hint: bool) -> Filled {
         let page = self.page(first);
         let (slot, placed) = self.frame(at, page);
         let missing = sectors_of(mask_of(first, lines) & !self.frames[slot].lines);
         if missing == 0 {
-            return (slot, placed);
+            return Filled { slot, placed, comes: at };
         }
         self.counters.media_reads += 1;
         self.counters.hinted_reads += u64::from(is_hint);
-        let arrives = self.read(at, page, missing).max(placed);
-        self.come(slot, missing, arrives);
-        (slot, placed)
+        let comes = self.read(at, page, missing).max(placed);
+        self.come(slot, missing, comes);
+        Filled { slot, placed, comes }
     }
 
-    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then.
-    fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) {
+    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then. Returns when it comes.
+    fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) -> SimTime {
         let missing = sectors_of(!self.frames[slot].lines);
-        if missing != 0 {
-            let arrives = self.read(at, page, missing).max(placed);
-            self.come(slot, missing, arrives);
+        if missing == 0 {
+            return at;
         }
+        let comes = self.read(at, page, missing).max(placed);
+        self.come(slot, missing, comes);
+        comes
     }
 
     /// Sectors of a frame come then.
@@ -211,7 +227,8 @@ impl MediaExpander {
         let ready = match self.policy.touch(page.into()) {
             Some(slot) if self.frames[slot as usize].lines & bit != 0 => self.frames[slot as usize].ready[sector],
             _ => {
-                let (slot, placed) = self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
+                let Filled { slot, placed, .. } =
+                    self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
                 self.counters.load_placed += placed.since(at);
                 self.frames[slot].ready[sector].max(placed)
             }
@@ -254,16 +271,23 @@ fn sectors_of(lines: u64) -> u32 {
 impl Device for MediaExpander {
     fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
         let line = access.address / CACHE_LINE_BYTES;
-        match access.operation {
+        let served = match access.operation {
             Transaction::Load => self.load(now, line),
             Transaction::Store | Transaction::Atomic => self.store(now, line),
+        };
+        if served.from_medium {
+            self.queue.note(now, served.at);
         }
+        served
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashyard_flash::Geometry;
+    use flashyard_memory::FlashConfig;
+    use flashyard_units::ByteRate;
 
     const AT: fn(u64) -> SimTime = |us| SimTime::ZERO + SimSpan::from_us(us);
 
@@ -341,15 +365,65 @@ mod tests {
         assert_eq!((expander.counters().media_writes, expander.counters().media_reads), (2, 3), "nothing to merge");
     }
 
+    fn serve(expander: &mut MediaExpander, at: SimTime, operation: Transaction, line: u64) {
+        expander.serve(at, &MemoryAccess::lines(operation, line * CACHE_LINE_BYTES, 1));
+    }
+
     #[test]
-    fn load_follows_the_units_at_work() {
-        let mut expander = expander(8);
-        let mut seen = vec![expander.load_at(AT(0))];
-        for page in 0..4 {
-            expander.load(AT(0), 64 * page);
-            seen.push(expander.load_at(AT(1)));
-        }
-        assert_eq!(seen, [DevLoad::Light, DevLoad::Optimal, DevLoad::Optimal, DevLoad::Moderate, DevLoad::Severe]);
-        assert_eq!(expander.load_at(AT(5)), DevLoad::Light);
+    fn loads_and_hints_that_wait_for_the_medium_are_its_load_and_those_of_internal_dram_are_none() {
+        let mut expander = expander(40);
+        // Two sectors, whose lines wait for two reads.
+        (0..8).for_each(|line| serve(&mut expander, AT(0), Transaction::Load, line));
+        assert_eq!(expander.load_at(AT(1)), DevLoad::Optimal);
+        // Sixteen pages that wait, one hint each.
+        (1..=16).for_each(|page| expander.hint(AT(1), 64 * page, 4));
+        assert_eq!(expander.load_at(AT(2)), DevLoad::Moderate);
+        (17..=23).for_each(|page| expander.hint(AT(1), 64 * page, 4));
+        assert_eq!(expander.load_at(AT(2)), DevLoad::Severe);
+        assert_eq!(expander.load_at(AT(100)), DevLoad::Light);
+        (0..1000).for_each(|line| serve(&mut expander, AT(100), Transaction::Load, line % 8));
+        expander.hint(AT(100), 64, 4);
+        assert_eq!(expander.load_at(AT(100)), DevLoad::Light, "all of that is there");
+    }
+
+    #[test]
+    fn dies_with_programs_leave_the_device_lightly_loaded_and_stores_without_a_place_load_it() {
+        let ns = SimSpan::from_ns;
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 4,
+            planes_per_die: 1,
+            blocks_per_plane: 64,
+            pages_per_block: 16,
+            page_bytes: 4096,
+            pages_per_program: 1,
+        };
+        let medium = MediumConfig::Flash(FlashConfig {
+            geometry,
+            spare: 0.25,
+            read: ns(3_000),
+            program: ns(100_000),
+            erase: ns(1_000_000),
+            suspend: None,
+            channel_rate: ByteRate::from_mb(4096),
+            buffer_pages: 8,
+            collect_below: 0.1,
+            collect_always_below: 0.05,
+            worn_in: false,
+            collection_due: false,
+            seed: 1,
+        });
+        let of = expander(1);
+        let mut expander = MediaExpander { medium: Medium::new(&medium).expect("it is possible"), ..of };
+        // Each page that is stored to sends the one before it to the medium, whole: nothing is read for it.
+        let store_page = |expander: &mut MediaExpander, at, page: u64| {
+            (64 * page..64 * page + 64).for_each(|line| serve(expander, at, Transaction::Store, line));
+        };
+        (0..=8).for_each(|page| store_page(&mut expander, AT(0), page));
+        assert_eq!(expander.counters().media_writes, 8, "two programs for each die, and no store waited");
+        assert_eq!(expander.load_at(AT(10)), DevLoad::Light);
+        // The buffer is full: stores to further pages wait for a place.
+        (20..52).for_each(|page| serve(&mut expander, AT(10), Transaction::Store, 64 * page));
+        assert_eq!(expander.load_at(AT(11)), DevLoad::Severe);
     }
 }

@@ -168,6 +168,7 @@ fn a_gpu_that_cannot_be_is_refused() {
 #[test]
 fn lines_that_are_kept_at_the_end_are_written_after_its_time() {
     let beyond = Beyond::Media(flash(), Window, DeterministicStores::Yes);
-    let figures = run(GpuConfig { kept_lines: 4096, ..config(Kernel::Cfd, beyond) });
+    // As many threads as the memory queue has entries.
+    let figures = run(GpuConfig { kept_lines: 4096, cores: 4, threads: 8, ..config(Kernel::Rsum, beyond) });
     assert!(figures.port.flushed > 100 && figures.kept > 100, "{:?}, {} kept", figures.port, figures.kept);
 }
