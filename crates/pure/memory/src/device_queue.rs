@@ -1,8 +1,9 @@
-//! The load of a device whose medium is slower than memory, by the requests that wait for that medium.
+//! The load of a device whose medium is slower than memory, by the requests that wait for their turn at that medium.
 //!
-//! A request is a load, a store or a hint of a page. It waits from its arrival until its line is in the controller, or its store has a
-//! place. What internal DRAM answers waits for nothing. Programs and erases are no requests: a die that has some to do after its reads
-//! makes no request wait, and the device has bandwidth to spare for more.
+//! A request is a load, a store or a hint of a page. It waits from its arrival until its die and its channel have served others, or until a
+//! store has a place. What the medium is reading waits no longer: a medium that reads for as many requests as it has units has bandwidth to
+//! spare as long as none waits. What internal DRAM answers never waits. Programs and erases are no requests: a die that has some to do
+//! after its reads makes none wait, and a program that makes way is part of the read that it makes way for.
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.3. A device is lightly loaded while its medium has sufficient bandwidth, optimally while it works
 //! at full bandwidth without being overwhelmed, moderately overloaded while the medium sees more traffic, and severely while the memory
@@ -25,7 +26,7 @@ const REMEMBERED: usize = 3 * MEMORY_QUEUE;
 /// How far back an answer asks for the load: less than the way of an answer over switches takes. \[A\]
 const PAST: SimSpan = SimSpan::from_us(1);
 
-/// Requests that wait for the medium of a device.
+/// Requests that wait for their turn at the medium of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceQueue {
     /// From and until.
@@ -39,7 +40,7 @@ impl Default for DeviceQueue {
 }
 
 impl DeviceQueue {
-    /// A request that arrived at `from` and waits for the medium until then, if it does. Arrivals only grow, but for less than a
+    /// A request that arrived at `from` and has its turn at `until`, if it waits. Arrivals only grow, but for less than a
     /// microsecond.
     #[inline]
     pub fn note(&mut self, from: SimTime, until: SimTime) {
@@ -55,10 +56,10 @@ impl DeviceQueue {
         }
     }
 
-    /// The load that an answer carries which leaves at `now`, its own request included. A device that collects garbage, or is about to,
+    /// The load that an answer carries which leaves at `now`. A device that collects garbage, or is about to,
     /// is severely loaded.
     pub fn load_at(&self, now: SimTime, is_collecting: bool) -> DevLoad {
-        let waiting = self.waits.iter().filter(|[from, until]| *from <= now && now <= *until).count();
+        let waiting = self.waits.iter().filter(|[from, until]| *from <= now && now < *until).count();
         let share = waiting as f64 / MEMORY_QUEUE as f64;
         let [light, optimal, moderate] = SHARES;
         match share {
@@ -94,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn a_request_counts_from_its_arrival_until_its_answer_leaves() {
+    fn a_request_counts_from_its_arrival_until_its_turn() {
         let queue = of(31);
-        let loads = [9, 10, 13, 14].map(|at| queue.load_at(AT(at), false));
+        let loads = [9, 10, 12, 13].map(|at| queue.load_at(AT(at), false));
         assert_eq!(loads, [DevLoad::Light, DevLoad::Severe, DevLoad::Severe, DevLoad::Light]);
         let mut queue = DeviceQueue::default();
         (0..100).for_each(|_| queue.note(AT(5), AT(5)));

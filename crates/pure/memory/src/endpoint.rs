@@ -331,6 +331,7 @@ impl Endpoint {
                 self.counters.written_back += 1;
                 self.complete(now, left, key as u32);
                 accepted = self.medium.write(now, key as u32, false).accepted;
+                self.queue.note(now, accepted);
             }
             if let Some(lent) = &mut self.lent {
                 lent.take(now, key as u32);
@@ -491,9 +492,8 @@ impl Device for Endpoint {
             Transaction::Load => self.load(at, page, access),
             Transaction::Store | Transaction::Atomic => self.store(at, page, access),
         };
-        if served.from_medium {
-            self.queue.note(now, served.at);
-        }
+        let turn = at + self.medium.take_turn();
+        self.queue.note(at, turn);
         let last = (self.next_recent + RECENT - 1) % RECENT;
         if self.config.reads_annotations && self.recent[last] != page {
             self.recent[self.next_recent] = page;
@@ -507,11 +507,9 @@ impl Device for Endpoint {
         let at = now + self.config.controller;
         let last = address + (lines.max(1) - 1) * CACHE_LINE_BYTES;
         for page in address / PAGE_BYTES..=last / PAGE_BYTES {
-            let before = self.counters.prefetched;
-            let ready = self.stage(at, page * PAGE_BYTES);
-            if self.counters.prefetched != before {
-                self.queue.note(at, ready);
-            }
+            self.stage(at, page * PAGE_BYTES);
+            let turn = at + self.medium.take_turn();
+            self.queue.note(at, turn);
         }
     }
 

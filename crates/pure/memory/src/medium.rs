@@ -64,6 +64,8 @@ pub enum Medium {
         read: SimSpan,
         /// A part of a page written.
         write: SimSpan,
+        /// What the last read waited for its turn.
+        turn: SimSpan,
     },
 }
 
@@ -79,7 +81,13 @@ impl Medium {
                     let value = pages.min(units).into();
                     return Err(MemoryError::Range { name: "pages or units of a medium", value, range: "at least 1" });
                 }
-                Ok(Self::InPlace { units: vec![SimTime::ZERO; units as usize], pages, read, write })
+                Ok(Self::InPlace {
+                    units: vec![SimTime::ZERO; units as usize],
+                    pages,
+                    read,
+                    write,
+                    turn: SimSpan::ZERO,
+                })
             }
         }
     }
@@ -113,6 +121,15 @@ impl Medium {
         self.flash().is_some_and(|flash| flash.is_collecting(now))
     }
 
+    /// Takes what the last read waited while the medium served others: nothing if there was none since.
+    #[inline]
+    pub fn take_turn(&mut self) -> SimSpan {
+        match self {
+            Self::Flash(flash) => flash.take_turn(),
+            Self::InPlace { turn, .. } => std::mem::take(turn),
+        }
+    }
+
     /// Reads a page; returns when its data is in the controller. Of cells written in place all parts are read.
     pub fn read(&mut self, now: SimTime, page: u32) -> SimTime {
         match self {
@@ -136,7 +153,12 @@ impl Medium {
     pub fn read_part(&mut self, now: SimTime, page: u32, offset: u32, bytes: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read_part(now, page, bytes),
-            Self::InPlace { units, read, .. } => occupy(units, page, [offset, bytes], now, *read),
+            Self::InPlace { units, read, turn, .. } => {
+                let done = occupy(units, page, [offset, bytes], now, *read);
+                let idle = *read * (parts_of([offset, bytes]) as usize).div_ceil(units.len()) as u64;
+                *turn = done.since(now + idle);
+                done
+            }
         }
     }
 
@@ -152,9 +174,14 @@ impl Medium {
     }
 }
 
+/// Parts of a page that so many bytes from an offset on touch.
+fn parts_of([offset, bytes]: [u32; 2]) -> u32 {
+    (offset + bytes.max(1) - 1) / PART_BYTES - offset / PART_BYTES + 1
+}
+
 /// The units of so many bytes of a page from an offset on work for a time on each part of them; returns when all have.
 fn occupy(units: &mut [SimTime], page: u32, [offset, bytes]: [u32; 2], now: SimTime, span: SimSpan) -> SimTime {
-    let parts = (offset + bytes.max(1) - 1) / PART_BYTES - offset / PART_BYTES + 1;
+    let parts = parts_of([offset, bytes]);
     let mut at = (page as usize + (offset / PART_BYTES) as usize) % units.len();
     let mut done = now;
     for _ in 0..parts {

@@ -79,18 +79,21 @@ struct Frame {
     lines: u64,
     /// When each sector's fill has come.
     ready: [SimTime; SECTORS],
+    /// When its read had its turn at the medium.
+    turn: [SimTime; SECTORS],
     is_dirty: bool,
 }
 
-const EMPTY: Frame = Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], is_dirty: false };
+const EMPTY: Frame =
+    Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], turn: [SimTime::ZERO; SECTORS], is_dirty: false };
 
 /// A frame that sectors were read into, or that had them.
 struct Filled {
     slot: usize,
     /// When there was a place for it.
     placed: SimTime,
-    /// When the last of the sectors that were read comes; now where none was.
-    comes: SimTime,
+    /// When the read of its sectors has its turn at the medium; now where none was read.
+    turn: SimTime,
 }
 
 /// An expander whose medium is slower than memory.
@@ -141,11 +144,11 @@ impl MediaExpander {
             let frame_ends = (line / FRAME_LINES + 1) * FRAME_LINES;
             let end = (first + lines).min(frame_ends);
             let filled = self.fill(at, line, end - line, true);
-            let mut comes = filled.comes;
+            let mut turn = filled.turn;
             if self.hints == HintFill::Pages {
-                comes = comes.max(self.fill_rest(at, filled.slot, self.page(line), filled.placed));
+                turn = turn.max(self.fill_rest(at, filled.slot, self.page(line), filled.placed));
             }
-            self.queue.note(at, comes);
+            self.queue.note(at, turn);
             line = frame_ends;
         }
     }
@@ -156,34 +159,34 @@ impl MediaExpander {
         let (slot, placed) = self.frame(at, page);
         let missing = sectors_of(mask_of(first, lines) & !self.frames[slot].lines);
         if missing == 0 {
-            return Filled { slot, placed, comes: at };
+            return Filled { slot, placed, turn: at };
         }
         self.counters.media_reads += 1;
         self.counters.hinted_reads += u64::from(is_hint);
-        let comes = self.read(at, page, missing).max(placed);
-        self.come(slot, missing, comes);
-        Filled { slot, placed, comes }
+        let turn = self.bring(at, slot, page, missing, placed);
+        Filled { slot, placed, turn }
     }
 
-    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then. Returns when it comes.
+    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then. Returns when this read has
+    /// its turn.
     fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) -> SimTime {
-        let missing = sectors_of(!self.frames[slot].lines);
-        if missing == 0 {
-            return at;
+        match sectors_of(!self.frames[slot].lines) {
+            0 => at,
+            missing => self.bring(at, slot, page, missing, placed),
         }
-        let comes = self.read(at, page, missing).max(placed);
-        self.come(slot, missing, comes);
-        comes
     }
 
-    /// Sectors of a frame come then.
-    fn come(&mut self, slot: usize, sectors: u32, arrives: SimTime) {
+    /// Reads sectors of a page into its frame, which has its place from `placed` on; returns when the read has its turn.
+    fn bring(&mut self, at: SimTime, slot: usize, page: u32, sectors: u32, placed: SimTime) -> SimTime {
+        let arrives = self.read(at, page, sectors).max(placed);
+        let turn = at + self.medium.take_turn();
         let frame = &mut self.frames[slot];
         for sector in (0..SECTORS).filter(|sector| sectors >> sector & 1 == 1) {
             // Lines that were stored meanwhile are newer, and there already.
             frame.lines |= mask_of(sector as u64 * SECTOR_LINES, SECTOR_LINES);
-            frame.ready[sector] = arrives;
+            (frame.ready[sector], frame.turn[sector]) = (arrives, turn);
         }
+        turn
     }
 
     /// Reads sectors of a page, which are bits.
@@ -224,15 +227,19 @@ impl MediaExpander {
         let bit = mask_of(line, 1);
         let sector = (line % FRAME_LINES / SECTOR_LINES) as usize;
         let page = self.page(line);
-        let ready = match self.policy.touch(page.into()) {
-            Some(slot) if self.frames[slot as usize].lines & bit != 0 => self.frames[slot as usize].ready[sector],
+        let (ready, turn) = match self.policy.touch(page.into()) {
+            Some(slot) if self.frames[slot as usize].lines & bit != 0 => {
+                let frame = &self.frames[slot as usize];
+                (frame.ready[sector], frame.turn[sector])
+            }
             _ => {
-                let Filled { slot, placed, .. } =
+                let Filled { slot, placed, turn } =
                     self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
                 self.counters.load_placed += placed.since(at);
-                self.frames[slot].ready[sector].max(placed)
+                (self.frames[slot].ready[sector].max(placed), turn.max(placed))
             }
         };
+        self.queue.note(at, turn);
         self.counters.hits += u64::from(ready <= at);
         self.counters.load_waited += ready.max(at).since(at);
         Served { at: self.in_dram(at, ready, line), from_medium: ready > at }
@@ -252,6 +259,7 @@ impl MediaExpander {
         frame.lines |= mask_of(line, 1);
         frame.is_dirty = true;
         self.counters.store_waited += placed.since(at);
+        self.queue.note(at, placed);
         Served { at: self.in_dram(at, placed, line), from_medium: placed > at }
     }
 }
@@ -271,14 +279,10 @@ fn sectors_of(lines: u64) -> u32 {
 impl Device for MediaExpander {
     fn serve(&mut self, now: SimTime, access: &MemoryAccess) -> Served {
         let line = access.address / CACHE_LINE_BYTES;
-        let served = match access.operation {
+        match access.operation {
             Transaction::Load => self.load(now, line),
             Transaction::Store | Transaction::Atomic => self.store(now, line),
-        };
-        if served.from_medium {
-            self.queue.note(now, served.at);
         }
-        served
     }
 }
 
@@ -370,19 +374,27 @@ mod tests {
     }
 
     #[test]
-    fn loads_and_hints_that_wait_for_the_medium_are_its_load_and_those_of_internal_dram_are_none() {
-        let mut expander = expander(40);
-        // Two sectors, whose lines wait for two reads.
-        (0..8).for_each(|line| serve(&mut expander, AT(0), Transaction::Load, line));
-        assert_eq!(expander.load_at(AT(1)), DevLoad::Optimal);
-        // Sixteen pages that wait, one hint each.
-        (1..=16).for_each(|page| expander.hint(AT(1), 64 * page, 4));
-        assert_eq!(expander.load_at(AT(2)), DevLoad::Moderate);
-        (17..=23).for_each(|page| expander.hint(AT(1), 64 * page, 4));
-        assert_eq!(expander.load_at(AT(2)), DevLoad::Severe);
+    fn requests_that_wait_for_their_turn_at_the_medium_are_its_load() {
+        let mut expander = expander(64);
+        // Four units read a page each: no request waits while they have nothing else to do.
+        for page in 0..4 {
+            (0..4).for_each(|line| serve(&mut expander, AT(0), Transaction::Load, 64 * page + line));
+        }
+        assert_eq!(expander.load_at(AT(1)), DevLoad::Light, "sixteen loads are served at once");
+        // Two sectors whose lines come behind those, for one turn.
+        (0..8).for_each(|line| serve(&mut expander, AT(1), Transaction::Load, 64 * 4 + line));
+        assert_eq!([2, 6, 11].map(|at| expander.load_at(AT(at))), [DevLoad::Optimal, DevLoad::Light, DevLoad::Light]);
+        // Hints wait as loads do.
+        (8..26).for_each(|page| expander.hint(AT(12), 64 * page, 4));
+        assert_eq!(expander.load_at(AT(13)), DevLoad::Optimal, "four of eighteen are served");
+        (26..46).for_each(|page| expander.hint(AT(13), 64 * page, 4));
+        assert_eq!(
+            [14, 18, 23].map(|at| expander.load_at(AT(at))),
+            [DevLoad::Severe, DevLoad::Moderate, DevLoad::Moderate]
+        );
         assert_eq!(expander.load_at(AT(100)), DevLoad::Light);
         (0..1000).for_each(|line| serve(&mut expander, AT(100), Transaction::Load, line % 8));
-        expander.hint(AT(100), 64, 4);
+        expander.hint(AT(100), 64 * 8, 4);
         assert_eq!(expander.load_at(AT(100)), DevLoad::Light, "all of that is there");
     }
 
