@@ -57,6 +57,8 @@ pub struct ExpanderCounters {
     pub loads: u64,
     /// Loads whose line was there when they arrived.
     pub hits: u64,
+    /// Loads whose line was on its way when they arrived, as another request had asked for it. They are no `hits`.
+    pub coming: u64,
     /// Stores.
     pub stores: u64,
     /// Reads of the medium.
@@ -230,6 +232,7 @@ impl MediaExpander {
         let (ready, turn) = match self.policy.touch(page.into()) {
             Some(slot) if self.frames[slot as usize].lines & bit != 0 => {
                 let frame = &self.frames[slot as usize];
+                self.counters.coming += u64::from(frame.ready[sector] > at);
                 (frame.ready[sector], frame.turn[sector])
             }
             _ => {
@@ -323,6 +326,7 @@ mod tests {
         expander.counters = ExpanderCounters { hits: 0, media_reads: 1, ..expander.counters };
         assert!(expander.load(AT(1), 9).at >= AT(5), "it is on its way");
         assert_eq!((expander.counters().hits, expander.counters().media_reads), (0, 1));
+        assert_eq!(expander.counters().coming, 1, "a load before it asked for its sector");
         assert!(!expander.load(AT(6), 10).from_medium && !expander.load(AT(6), 11).from_medium);
         assert!(expander.load(AT(7), 12).from_medium, "the next sector");
         assert_eq!((expander.counters().hits, expander.counters().media_reads), (2, 2));
