@@ -1,9 +1,9 @@
 //! The load of a device whose medium is slower than memory, by the requests that wait for their turn at that medium.
 //!
 //! A request is a load, a store or a hint of a page. It waits from its arrival until its die and its channel have served others, or until a
-//! store has a place. What the medium is reading waits no longer: a medium that reads for as many requests as it has units has bandwidth to
-//! spare as long as none waits. What internal DRAM answers never waits. Programs and erases are no requests: a die that has some to do
-//! after its reads makes none wait, and a program that makes way is part of the read that it makes way for.
+//! store has a place. A request that the medium is reading for waits no longer: a medium that reads for as many requests as it has units has
+//! bandwidth to spare as long as no other waits. Loads that internal DRAM answers never wait. Programs and erases are no requests: a die
+//! that has some to do after its reads makes none wait, and a program that makes way is part of the read that it makes way for.
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.3. A device is lightly loaded while its medium has sufficient bandwidth, optimally while it works
 //! at full bandwidth without being overwhelmed, moderately overloaded while the medium sees more traffic, and severely while the memory

@@ -111,7 +111,7 @@ pub struct Flash {
     next_round: Option<SimTime>,
     guard: SimTime,
     always_below: u32,
-    /// What the last read waited for its turn at its die, and then for its channel.
+    /// Time for which the last read waited for its turn at its die, and then for its channel.
     turn: SimSpan,
     counters: FlashCounters,
 }
@@ -204,7 +204,8 @@ impl Flash {
         &self.dies
     }
 
-    /// Takes what the last read waited while its die and its channel served others. A program that makes way for it is its own work.
+    /// Takes the time for which the last read waited while its die and its channel served others. A program that makes way for it is its
+    /// own work.
     #[inline]
     pub(crate) fn take_turn(&mut self) -> SimSpan {
         std::mem::take(&mut self.turn)

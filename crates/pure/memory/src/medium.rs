@@ -64,7 +64,7 @@ pub enum Medium {
         read: SimSpan,
         /// A part of a page written.
         write: SimSpan,
-        /// What the last read waited for its turn.
+        /// Time for which the last read waited for its turn.
         turn: SimSpan,
     },
 }
@@ -121,7 +121,7 @@ impl Medium {
         self.flash().is_some_and(|flash| flash.is_collecting(now))
     }
 
-    /// Takes what the last read waited while the medium served others: nothing if there was none since.
+    /// Takes the time for which the last read waited while the medium served others: nothing if there was none since.
     #[inline]
     pub fn take_turn(&mut self) -> SimSpan {
         match self {

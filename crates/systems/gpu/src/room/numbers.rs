@@ -73,7 +73,7 @@ fn hits(id: &str, pattern: Pattern, design: Design) -> GpuNumber {
     share(id, pattern, design, |run| run.internal_percent)
 }
 
-/// The same, with lines that were on their way.
+/// Hits of the internal DRAM, and loads of lines that were on their way.
 fn hits_and_coming(id: &str, pattern: Pattern, design: Design) -> GpuNumber {
     share(id, pattern, design, |run| run.internal_percent + run.coming_percent)
 }
