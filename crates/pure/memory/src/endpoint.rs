@@ -3,6 +3,7 @@
 //! Source of what annotations do: [P] sheet micro-cxl-ssd §3.5 to §3.7, with its assumptions marked there.
 
 use crate::ahead::Stages;
+use crate::device_queue::DeviceQueue;
 use crate::dram::{Dram, DramConfig};
 use crate::error::MemoryError;
 use crate::lent::{Found, Lent};
@@ -124,6 +125,8 @@ pub struct Endpoint {
     recent: [u32; RECENT],
     next_recent: usize,
     medium: Medium,
+    /// Requests that wait for it.
+    queue: DeviceQueue,
     counters: EndpointCounters,
 }
 
@@ -170,6 +173,7 @@ impl Endpoint {
             recent: [u32::MAX; RECENT],
             next_recent: 0,
             medium,
+            queue: DeviceQueue::default(),
             counters: EndpointCounters::default(),
         })
     }
@@ -327,6 +331,7 @@ impl Endpoint {
                 self.counters.written_back += 1;
                 self.complete(now, left, key as u32);
                 accepted = self.medium.write(now, key as u32, false).accepted;
+                self.queue.note(now, accepted);
             }
             if let Some(lent) = &mut self.lent {
                 lent.take(now, key as u32);
@@ -487,6 +492,8 @@ impl Device for Endpoint {
             Transaction::Load => self.load(at, page, access),
             Transaction::Store | Transaction::Atomic => self.store(at, page, access),
         };
+        let turn = at + self.medium.take_turn();
+        self.queue.note(at, turn);
         let last = (self.next_recent + RECENT - 1) % RECENT;
         if self.config.reads_annotations && self.recent[last] != page {
             self.recent[self.next_recent] = page;
@@ -501,6 +508,8 @@ impl Device for Endpoint {
         let last = address + (lines.max(1) - 1) * CACHE_LINE_BYTES;
         for page in address / PAGE_BYTES..=last / PAGE_BYTES {
             self.stage(at, page * PAGE_BYTES);
+            let turn = at + self.medium.take_turn();
+            self.queue.note(at, turn);
         }
     }
 
@@ -509,7 +518,7 @@ impl Device for Endpoint {
     }
 
     fn load_at(&self, now: SimTime) -> DevLoad {
-        self.medium.load_at(now)
+        self.queue.load_at(now, self.medium.is_collecting(now))
     }
 }
 

@@ -111,6 +111,8 @@ pub struct Flash {
     next_round: Option<SimTime>,
     guard: SimTime,
     always_below: u32,
+    /// Time for which the last read waited for its turn at its die, and then for its channel.
+    turn: SimSpan,
     counters: FlashCounters,
 }
 
@@ -156,6 +158,7 @@ impl Flash {
             next_round: None,
             guard: SimTime::ZERO,
             always_below: (superblocks * config.collect_always_below) as u32,
+            turn: SimSpan::ZERO,
             counters: FlashCounters::default(),
         };
         flash.catch_up();
@@ -196,8 +199,16 @@ impl Flash {
     }
 
     /// When each die is free.
+    #[cfg(test)]
     pub(crate) fn dies(&self) -> &[SimTime] {
         &self.dies
+    }
+
+    /// Takes the time for which the last read waited while its die and its channel served others. A program that makes way for it is its
+    /// own work.
+    #[inline]
+    pub(crate) fn take_turn(&mut self) -> SimSpan {
+        std::mem::take(&mut self.turn)
     }
 
     /// Whether garbage is being collected at `now`, or is to be at once.
@@ -274,7 +285,9 @@ impl Flash {
         let sensed = register.1.max(now);
         let channels = self.channels.len();
         let channel = &mut self.channels[usize::from(command.die) % channels];
-        let done = channel.book(sensed, self.config.channel_rate.span_of(bytes.into()));
+        let transfer = self.config.channel_rate.span_of(bytes.into());
+        let done = channel.book(sensed, transfer);
+        self.turn = done.since(sensed + transfer);
         // The register is sent before the die senses another page into it, or goes on with what made way.
         let free = self.making_way.as_deref_mut().map_or(done, |ways| ways.end_read(command.die, done, channel));
         let die = &mut self.dies[usize::from(command.die)];
@@ -424,7 +437,11 @@ impl Flash {
         let transfer = self.config.channel_rate.span_of(command.bus_bytes.into());
         if let Some(ways) = &mut self.making_way {
             if command.kind == CommandKind::Read && command.priority == Priority::Foreground {
-                let done = channel.book(ways.begin_read(command.die, now) + self.config.read, transfer);
+                let before = ways.count();
+                let begins = ways.begin_read(command.die, now);
+                let own = if ways.count() > before { ways.entry() } else { SimSpan::ZERO };
+                let done = channel.book(begins + self.config.read, transfer);
+                self.turn = begins.since(now + own) + done.since(begins + self.config.read + transfer);
                 *die = ways.end_read(command.die, done, channel);
                 self.counters.suspensions = ways.count();
                 return done;
@@ -442,6 +459,9 @@ impl Flash {
             CommandKind::Read => {
                 let sensed = (*die).max(now) + self.config.read;
                 *die = channel.book(sensed, transfer);
+                if command.priority == Priority::Foreground {
+                    self.turn = sensed.since(now + self.config.read) + die.since(sensed + transfer);
+                }
                 *die
             }
             CommandKind::Program => {
@@ -494,6 +514,30 @@ mod tests {
         assert_eq!(flash.read(AT(10), 0), AT(10 + 3 + 1));
         assert_eq!(flash.read(AT(10), 0), AT(10 + 2 * (3 + 1)), "the die is busy until its page is sent");
         assert_eq!(flash.counters().waited, SimSpan::from_us(4));
+    }
+
+    #[test]
+    fn a_read_waits_for_reads_of_its_die_and_channel_and_not_for_a_program_that_makes_way() {
+        let suspend =
+            Suspend { programs: true, erases: true, entry: SimSpan::from_us(5), resume: SimSpan::from_us(6), most: 8 };
+        let mut flash = Flash::new(FlashConfig { suspend: Some(suspend), ..config() }).expect("it is possible");
+        let die_of =
+            |flash: &Flash, page| flash.ftl.read_command(flash.ftl.lookup(page), 1, 1, Priority::Foreground, 0).die;
+        flash.write(AT(0), 63, true);
+        let die = die_of(&flash, 63);
+        let mut on_die = (0..60).filter(|&page| die_of(&flash, page) == die).collect::<Vec<_>>().into_iter();
+        let mut next = || on_die.next().expect("pages go round the dies");
+        let (first, second) = (next(), next());
+        flash.read(AT(10), first);
+        assert_eq!(flash.take_turn(), SimSpan::ZERO, "the program makes way for it");
+        flash.read(AT(10), second);
+        assert_eq!(flash.take_turn(), SimSpan::from_us(5 + 4), "the first read, and its making way");
+        assert_eq!(flash.take_turn(), SimSpan::ZERO, "it was taken");
+        let mut turns = Flash::new(config()).expect("it is possible");
+        let part = SimSpan::from_ns(250);
+        turns.read_part(AT(10), 0, 1024);
+        turns.read_part(AT(10), 0, 1024);
+        assert_eq!(turns.take_turn(), part, "the channel sends the first part; sensing is for both");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod accesses;
 mod ahead;
 mod annotate;
 mod channel;
+mod device_queue;
 mod dram;
 mod endpoint;
 mod error;
@@ -52,6 +53,7 @@ pub use accesses::{
 };
 pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};
+pub use device_queue::{DeviceQueue, MEMORY_QUEUE};
 pub use dram::{Dram, DramConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters};
 pub use error::MemoryError;

@@ -87,6 +87,11 @@ impl MakingWay {
         self.count
     }
 
+    /// Time until an operation has made way.
+    pub(crate) fn entry(&self) -> SimSpan {
+        self.suspend.entry
+    }
+
     /// Gives a die work after all that it has, which comes at `now` and begins at `from` at the earliest; returns when it ends.
     pub(crate) fn take(
         &mut self,

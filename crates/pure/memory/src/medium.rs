@@ -3,16 +3,12 @@
 use crate::error::MemoryError;
 use crate::flash::{Flash, FlashConfig, Written};
 use crate::page_cache::PAGE_BYTES;
-use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad};
+use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_units::{SimSpan, SimTime};
 
 /// Bytes of a page that lie in one unit of cells that are written in place, where parts of a page are read and written. \[X\] 256 bytes are
 /// what 3D XPoint is accessed by (Yang et al., FAST 2020)
 const PART_BYTES: u32 = 256;
-
-/// Shares of busy units from which a device is no longer lightly loaded, overloaded, and severely so. \[A\] sheet micro-cxl-gpu
-/// §3.3
-const LOADS: [f64; 3] = [0.25, 0.75, 0.95];
 
 /// Parameters of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +64,8 @@ pub enum Medium {
         read: SimSpan,
         /// A part of a page written.
         write: SimSpan,
+        /// Time for which the last read waited for its turn.
+        turn: SimSpan,
     },
 }
 
@@ -83,7 +81,13 @@ impl Medium {
                     let value = pages.min(units).into();
                     return Err(MemoryError::Range { name: "pages or units of a medium", value, range: "at least 1" });
                 }
-                Ok(Self::InPlace { units: vec![SimTime::ZERO; units as usize], pages, read, write })
+                Ok(Self::InPlace {
+                    units: vec![SimTime::ZERO; units as usize],
+                    pages,
+                    read,
+                    write,
+                    turn: SimSpan::ZERO,
+                })
             }
         }
     }
@@ -112,29 +116,17 @@ impl Medium {
         }
     }
 
-    /// Share of its units that have work at `now`.
-    pub fn busy_share(&self, now: SimTime) -> f64 {
-        let units = match self {
-            Self::Flash(flash) => flash.dies(),
-            Self::InPlace { units, .. } => units,
-        };
-        units.iter().filter(|free| **free > now).count() as f64 / units.len() as f64
-    }
-
     /// Whether garbage is being collected at `now`, or is to be at once.
     pub fn is_collecting(&self, now: SimTime) -> bool {
         self.flash().is_some_and(|flash| flash.is_collecting(now))
     }
 
-    /// The load that answers of its device carry at `now`: by busy units, and severe while garbage is being collected or is to be.
-    pub fn load_at(&self, now: SimTime) -> DevLoad {
-        let share = self.busy_share(now);
-        let [light, optimal, moderate] = LOADS;
-        match share {
-            _ if share > moderate || self.is_collecting(now) => DevLoad::Severe,
-            _ if share >= optimal => DevLoad::Moderate,
-            _ if share >= light => DevLoad::Optimal,
-            _ => DevLoad::Light,
+    /// Takes the time for which the last read waited while the medium served others: nothing if there was none since.
+    #[inline]
+    pub fn take_turn(&mut self) -> SimSpan {
+        match self {
+            Self::Flash(flash) => flash.take_turn(),
+            Self::InPlace { turn, .. } => std::mem::take(turn),
         }
     }
 
@@ -161,7 +153,12 @@ impl Medium {
     pub fn read_part(&mut self, now: SimTime, page: u32, offset: u32, bytes: u32) -> SimTime {
         match self {
             Self::Flash(flash) => flash.read_part(now, page, bytes),
-            Self::InPlace { units, read, .. } => occupy(units, page, [offset, bytes], now, *read),
+            Self::InPlace { units, read, turn, .. } => {
+                let done = occupy(units, page, [offset, bytes], now, *read);
+                let idle = *read * (parts_of([offset, bytes]) as usize).div_ceil(units.len()) as u64;
+                *turn = done.since(now + idle);
+                done
+            }
         }
     }
 
@@ -177,9 +174,14 @@ impl Medium {
     }
 }
 
+/// Parts of a page that so many bytes from an offset on touch.
+fn parts_of([offset, bytes]: [u32; 2]) -> u32 {
+    (offset + bytes.max(1) - 1) / PART_BYTES - offset / PART_BYTES + 1
+}
+
 /// The units of so many bytes of a page from an offset on work for a time on each part of them; returns when all have.
 fn occupy(units: &mut [SimTime], page: u32, [offset, bytes]: [u32; 2], now: SimTime, span: SimSpan) -> SimTime {
-    let parts = (offset + bytes.max(1) - 1) / PART_BYTES - offset / PART_BYTES + 1;
+    let parts = parts_of([offset, bytes]);
     let mut at = (page as usize + (offset / PART_BYTES) as usize) % units.len();
     let mut done = now;
     for _ in 0..parts {

@@ -8,7 +8,7 @@
 use crate::banks::Banks;
 use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::{CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
-use flashyard_memory::{Device, DramConfig, Medium, MediumConfig, MemoryError, Served};
+use flashyard_memory::{Device, DeviceQueue, DramConfig, Medium, MediumConfig, MemoryError, Served};
 use flashyard_units::{Named, SimSpan, SimTime};
 
 /// Lines of a frame, and of a sector.
@@ -57,6 +57,8 @@ pub struct ExpanderCounters {
     pub loads: u64,
     /// Loads whose line was there when they arrived.
     pub hits: u64,
+    /// Loads whose line was on its way when they arrived, as another request had asked for it. They are no `hits`.
+    pub coming: u64,
     /// Stores.
     pub stores: u64,
     /// Reads of the medium.
@@ -79,10 +81,22 @@ struct Frame {
     lines: u64,
     /// When each sector's fill has come.
     ready: [SimTime; SECTORS],
+    /// When its read had its turn at the medium.
+    turn: [SimTime; SECTORS],
     is_dirty: bool,
 }
 
-const EMPTY: Frame = Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], is_dirty: false };
+const EMPTY: Frame =
+    Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], turn: [SimTime::ZERO; SECTORS], is_dirty: false };
+
+/// A frame that sectors were read into, or that had them.
+struct Filled {
+    slot: usize,
+    /// When there was a place for it.
+    placed: SimTime,
+    /// When the read of its sectors has its turn at the medium; now where none was read.
+    turn: SimTime,
+}
 
 /// An expander whose medium is slower than memory.
 pub struct MediaExpander {
@@ -91,6 +105,8 @@ pub struct MediaExpander {
     frames: Vec<Frame>,
     hints: HintFill,
     medium: Medium,
+    /// Requests that wait for it.
+    queue: DeviceQueue,
     counters: ExpanderCounters,
 }
 
@@ -108,6 +124,7 @@ impl MediaExpander {
             frames: vec![EMPTY; config.frames as usize],
             hints: config.hints,
             medium: Medium::new(&config.medium)?,
+            queue: DeviceQueue::default(),
             counters: ExpanderCounters::default(),
         })
     }
@@ -119,7 +136,7 @@ impl MediaExpander {
 
     /// The load that an answer carries at `now`.
     pub fn load_at(&self, now: SimTime) -> DevLoad {
-        self.medium.load_at(now)
+        self.queue.load_at(now, self.medium.is_collecting(now))
     }
 
     /// A hint that lines from `first` on will be loaded, which arrives at `at`.
@@ -128,46 +145,50 @@ impl MediaExpander {
         while line < first + lines {
             let frame_ends = (line / FRAME_LINES + 1) * FRAME_LINES;
             let end = (first + lines).min(frame_ends);
-            let (slot, placed) = self.fill(at, line, end - line, true);
+            let filled = self.fill(at, line, end - line, true);
+            let mut turn = filled.turn;
             if self.hints == HintFill::Pages {
-                self.fill_rest(at, slot, self.page(line), placed);
+                turn = turn.max(self.fill_rest(at, filled.slot, self.page(line), filled.placed));
             }
+            self.queue.note(at, turn);
             line = frame_ends;
         }
     }
 
-    /// Reads the sectors of these lines, all of one frame, that are not there; returns the frame, and when there was a place for it.
-    fn fill(&mut self, at: SimTime, first: u64, lines: u64, is_hint: bool) -> (usize, SimTime) {
+    /// Reads the sectors of these lines, all of one frame, that are not there.
+    fn fill(&mut self, at: SimTime, first: u64, lines: u64, is_hint: bool) -> Filled {
         let page = self.page(first);
         let (slot, placed) = self.frame(at, page);
         let missing = sectors_of(mask_of(first, lines) & !self.frames[slot].lines);
         if missing == 0 {
-            return (slot, placed);
+            return Filled { slot, placed, turn: at };
         }
         self.counters.media_reads += 1;
         self.counters.hinted_reads += u64::from(is_hint);
-        let arrives = self.read(at, page, missing).max(placed);
-        self.come(slot, missing, arrives);
-        (slot, placed)
+        let turn = self.bring(at, slot, page, missing, placed);
+        Filled { slot, placed, turn }
     }
 
-    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then.
-    fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) {
-        let missing = sectors_of(!self.frames[slot].lines);
-        if missing != 0 {
-            let arrives = self.read(at, page, missing).max(placed);
-            self.come(slot, missing, arrives);
+    /// Reads what is missing of a frame after its first sectors: flash has the page in the register by then. Returns when this read has
+    /// its turn.
+    fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) -> SimTime {
+        match sectors_of(!self.frames[slot].lines) {
+            0 => at,
+            missing => self.bring(at, slot, page, missing, placed),
         }
     }
 
-    /// Sectors of a frame come then.
-    fn come(&mut self, slot: usize, sectors: u32, arrives: SimTime) {
+    /// Reads sectors of a page into its frame, which has its place from `placed` on; returns when the read has its turn.
+    fn bring(&mut self, at: SimTime, slot: usize, page: u32, sectors: u32, placed: SimTime) -> SimTime {
+        let arrives = self.read(at, page, sectors).max(placed);
+        let turn = at + self.medium.take_turn();
         let frame = &mut self.frames[slot];
         for sector in (0..SECTORS).filter(|sector| sectors >> sector & 1 == 1) {
             // Lines that were stored meanwhile are newer, and there already.
             frame.lines |= mask_of(sector as u64 * SECTOR_LINES, SECTOR_LINES);
-            frame.ready[sector] = arrives;
+            (frame.ready[sector], frame.turn[sector]) = (arrives, turn);
         }
+        turn
     }
 
     /// Reads sectors of a page, which are bits.
@@ -208,14 +229,20 @@ impl MediaExpander {
         let bit = mask_of(line, 1);
         let sector = (line % FRAME_LINES / SECTOR_LINES) as usize;
         let page = self.page(line);
-        let ready = match self.policy.touch(page.into()) {
-            Some(slot) if self.frames[slot as usize].lines & bit != 0 => self.frames[slot as usize].ready[sector],
+        let (ready, turn) = match self.policy.touch(page.into()) {
+            Some(slot) if self.frames[slot as usize].lines & bit != 0 => {
+                let frame = &self.frames[slot as usize];
+                self.counters.coming += u64::from(frame.ready[sector] > at);
+                (frame.ready[sector], frame.turn[sector])
+            }
             _ => {
-                let (slot, placed) = self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
+                let Filled { slot, placed, turn } =
+                    self.fill(at, line / SECTOR_LINES * SECTOR_LINES, SECTOR_LINES, false);
                 self.counters.load_placed += placed.since(at);
-                self.frames[slot].ready[sector].max(placed)
+                (self.frames[slot].ready[sector].max(placed), turn.max(placed))
             }
         };
+        self.queue.note(at, turn);
         self.counters.hits += u64::from(ready <= at);
         self.counters.load_waited += ready.max(at).since(at);
         Served { at: self.in_dram(at, ready, line), from_medium: ready > at }
@@ -235,6 +262,7 @@ impl MediaExpander {
         frame.lines |= mask_of(line, 1);
         frame.is_dirty = true;
         self.counters.store_waited += placed.since(at);
+        self.queue.note(at, placed);
         Served { at: self.in_dram(at, placed, line), from_medium: placed > at }
     }
 }
@@ -264,6 +292,9 @@ impl Device for MediaExpander {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flashyard_flash::Geometry;
+    use flashyard_memory::FlashConfig;
+    use flashyard_units::ByteRate;
 
     const AT: fn(u64) -> SimTime = |us| SimTime::ZERO + SimSpan::from_us(us);
 
@@ -295,6 +326,7 @@ mod tests {
         expander.counters = ExpanderCounters { hits: 0, media_reads: 1, ..expander.counters };
         assert!(expander.load(AT(1), 9).at >= AT(5), "it is on its way");
         assert_eq!((expander.counters().hits, expander.counters().media_reads), (0, 1));
+        assert_eq!(expander.counters().coming, 1, "a load before it asked for its sector");
         assert!(!expander.load(AT(6), 10).from_medium && !expander.load(AT(6), 11).from_medium);
         assert!(expander.load(AT(7), 12).from_medium, "the next sector");
         assert_eq!((expander.counters().hits, expander.counters().media_reads), (2, 2));
@@ -341,15 +373,73 @@ mod tests {
         assert_eq!((expander.counters().media_writes, expander.counters().media_reads), (2, 3), "nothing to merge");
     }
 
+    fn serve(expander: &mut MediaExpander, at: SimTime, operation: Transaction, line: u64) {
+        expander.serve(at, &MemoryAccess::lines(operation, line * CACHE_LINE_BYTES, 1));
+    }
+
     #[test]
-    fn load_follows_the_units_at_work() {
-        let mut expander = expander(8);
-        let mut seen = vec![expander.load_at(AT(0))];
+    fn requests_that_wait_for_their_turn_at_the_medium_are_its_load() {
+        let mut expander = expander(64);
+        // Four units read a page each: no request waits while they have nothing else to do.
         for page in 0..4 {
-            expander.load(AT(0), 64 * page);
-            seen.push(expander.load_at(AT(1)));
+            (0..4).for_each(|line| serve(&mut expander, AT(0), Transaction::Load, 64 * page + line));
         }
-        assert_eq!(seen, [DevLoad::Light, DevLoad::Optimal, DevLoad::Optimal, DevLoad::Moderate, DevLoad::Severe]);
-        assert_eq!(expander.load_at(AT(5)), DevLoad::Light);
+        assert_eq!(expander.load_at(AT(1)), DevLoad::Light, "sixteen loads are served at once");
+        // Two sectors whose lines come behind those, for one turn.
+        (0..8).for_each(|line| serve(&mut expander, AT(1), Transaction::Load, 64 * 4 + line));
+        assert_eq!([2, 6, 11].map(|at| expander.load_at(AT(at))), [DevLoad::Optimal, DevLoad::Light, DevLoad::Light]);
+        // Hints wait as loads do.
+        (8..26).for_each(|page| expander.hint(AT(12), 64 * page, 4));
+        assert_eq!(expander.load_at(AT(13)), DevLoad::Optimal, "four of eighteen are served");
+        (26..46).for_each(|page| expander.hint(AT(13), 64 * page, 4));
+        assert_eq!(
+            [14, 18, 23].map(|at| expander.load_at(AT(at))),
+            [DevLoad::Severe, DevLoad::Moderate, DevLoad::Moderate]
+        );
+        assert_eq!(expander.load_at(AT(100)), DevLoad::Light);
+        (0..1000).for_each(|line| serve(&mut expander, AT(100), Transaction::Load, line % 8));
+        expander.hint(AT(100), 64 * 8, 4);
+        assert_eq!(expander.load_at(AT(100)), DevLoad::Light, "all of that is there");
+    }
+
+    #[test]
+    fn dies_with_programs_leave_the_device_lightly_loaded_and_stores_without_a_place_load_it() {
+        let ns = SimSpan::from_ns;
+        let geometry = Geometry {
+            channels: 1,
+            dies_per_channel: 4,
+            planes_per_die: 1,
+            blocks_per_plane: 64,
+            pages_per_block: 16,
+            page_bytes: 4096,
+            pages_per_program: 1,
+        };
+        let medium = MediumConfig::Flash(FlashConfig {
+            geometry,
+            spare: 0.25,
+            read: ns(3_000),
+            program: ns(100_000),
+            erase: ns(1_000_000),
+            suspend: None,
+            channel_rate: ByteRate::from_mb(4096),
+            buffer_pages: 8,
+            collect_below: 0.1,
+            collect_always_below: 0.05,
+            worn_in: false,
+            collection_due: false,
+            seed: 1,
+        });
+        let of = expander(1);
+        let mut expander = MediaExpander { medium: Medium::new(&medium).expect("it is possible"), ..of };
+        // Each page that is stored to sends the one before it to the medium, whole: nothing is read for it.
+        let store_page = |expander: &mut MediaExpander, at, page: u64| {
+            (64 * page..64 * page + 64).for_each(|line| serve(expander, at, Transaction::Store, line));
+        };
+        (0..=8).for_each(|page| store_page(&mut expander, AT(0), page));
+        assert_eq!(expander.counters().media_writes, 8, "two programs for each die, and no store waited");
+        assert_eq!(expander.load_at(AT(10)), DevLoad::Light);
+        // The buffer is full: stores to further pages wait for a place.
+        (20..52).for_each(|page| serve(&mut expander, AT(10), Transaction::Store, 64 * page));
+        assert_eq!(expander.load_at(AT(11)), DevLoad::Severe);
     }
 }

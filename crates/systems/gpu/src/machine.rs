@@ -1,7 +1,8 @@
 //! A GPU: cores whose threads take turns in issuing, a last-level cache, and memory of one kind behind it.
 //!
-//! A thread goes on when its load has come; stores are on their way when the memory has taken them. Source: \[P\] sheet
-//! micro-cxl-gpu §4; one instruction a cycle of a core, and the cache, are \[A\].
+//! A thread goes on when its load has come; stores are on their way when the memory has taken them. A load of a line that the cache has asked
+//! for already waits for that line. Source: \[P\] sheet micro-cxl-gpu §4; \[C\] caches of Vortex, whose registers of misses keep such loads
+//! until their fill (`hw/rtl/cache/VX_cache_mshr.sv`); one instruction a cycle of a core, and the cache's size and time, are \[A\].
 
 use crate::ExpanderConfig;
 use crate::banks::Banks;
@@ -85,7 +86,7 @@ pub struct GpuFigures {
     pub loads: u64,
     /// See `loads`.
     pub stores: u64,
-    /// Steps that the cache answered.
+    /// Loads that the cache answered, at once or with a line that it had asked for before.
     pub cache_hits: u64,
     /// Page faults, and the batches in which the runtime worked for them.
     pub faults: u64,
@@ -135,6 +136,10 @@ struct Thread {
     step: Step,
     /// When it asked for what it waits for.
     asked: SimTime,
+    /// Until when its line is on its way to the cache: the end of time as long as that is not known.
+    fetches_until: SimTime,
+    /// Whether it waits for a line that another thread fetches.
+    joins: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -220,6 +225,8 @@ impl Gpu {
             core: (number / config.threads) as usize,
             step: Step { line: 0, is_store: false, instructions: 1 },
             asked: SimTime::ZERO,
+            fetches_until: SimTime::ZERO,
+            joins: false,
         };
         Ok(Self {
             config,
@@ -298,9 +305,19 @@ impl Gpu {
         self.figures.stores += u64::from(is_store);
         if is_hit {
             self.figures.cache_hits += 1;
-            return self.at(now + self.config.cache_hit, Event::Next(number));
+            let fetch = |other: &&Thread| other.fetches_until > now && other.step.line == line;
+            match self.threads.iter().find(fetch).map(|other| other.fetches_until) {
+                None => self.at(now + self.config.cache_hit, Event::Next(number)),
+                Some(SimTime::MAX) => self.threads[number as usize].joins = true,
+                Some(comes) => self.at(comes.max(now + self.config.cache_hit), Event::Next(number)),
+            }
+            return;
         }
-        self.threads[number as usize].asked = now;
+        let thread = &mut self.threads[number as usize];
+        thread.asked = now;
+        if !is_store {
+            thread.fetches_until = SimTime::MAX;
+        }
         let done = match &mut self.memory {
             Memory::Own(dram) => {
                 let done = dram.line(now, line);
@@ -319,11 +336,19 @@ impl Gpu {
         self.end(done, number);
     }
 
-    /// A thread goes on at a time.
+    /// A thread goes on at a time, and those that wait for its line.
     fn end(&mut self, done: SimTime, number: u32) {
-        let thread = &self.threads[number as usize];
+        let thread = &mut self.threads[number as usize];
         if !thread.step.is_store {
-            let took = done.since(thread.asked);
+            thread.fetches_until = done;
+            let (line, took) = (thread.step.line, done.since(thread.asked));
+            for other in 0..self.threads.len() as u32 {
+                let thread = &mut self.threads[other as usize];
+                if thread.joins && thread.step.line == line {
+                    thread.joins = false;
+                    self.at(done, Event::Next(other));
+                }
+            }
             self.figures.loads_beyond += 1;
             self.figures.load_time += took;
             self.figures.longest_load = self.figures.longest_load.max(took);

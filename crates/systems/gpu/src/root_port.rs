@@ -7,12 +7,12 @@ use crate::banks::Banks;
 use crate::expander::MediaExpander;
 use crate::stores::StoreStack;
 use flashyard_cxl::{CACHE_LINE_BYTES, Completes, DevLoad, Memory, MemoryAccess, Transaction};
-use flashyard_memory::{Beside, Device, Expander, Hinter, PathConfig, ReadAhead, Served};
+use flashyard_memory::{Beside, Device, Expander, Hinter, MEMORY_QUEUE, PathConfig, ReadAhead, Served};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
-/// Entries of the queue of speculative reads, and of the memory queue. \[P\]
-const QUEUE: usize = 32;
+/// Entries of the memory queue, and of the queue of speculative reads. \[P\]
+const QUEUE: usize = MEMORY_QUEUE;
 /// A store counts as late after so many times the median time of one. \[A\]
 const LATE: u64 = 2;
 /// Times of stores that the median is taken of. \[A\]

@@ -168,6 +168,33 @@ fn a_gpu_that_cannot_be_is_refused() {
 #[test]
 fn lines_that_are_kept_at_the_end_are_written_after_its_time() {
     let beyond = Beyond::Media(flash(), Window, DeterministicStores::Yes);
-    let figures = run(GpuConfig { kept_lines: 4096, ..config(Kernel::Cfd, beyond) });
+    // As many threads as the memory queue has entries.
+    let figures = run(GpuConfig { kept_lines: 4096, cores: 4, threads: 8, ..config(Kernel::Rsum, beyond) });
     assert!(figures.port.flushed > 100 && figures.kept > 100, "{:?}, {} kept", figures.port, figures.kept);
+}
+
+#[test]
+fn a_load_of_a_line_on_its_way_waits_for_it() {
+    for beyond in [Beyond::Own, Beyond::Dram, Beyond::Media(cells(), NoHints, DeterministicStores::No)] {
+        let mut gpu =
+            Gpu::new(GpuConfig { cores: 1, threads: 2, ..config(Kernel::Vadd, beyond) }).expect("it is possible");
+        for thread in &mut gpu.threads {
+            thread.step = Step { line: 70, is_store: false, instructions: 1 };
+        }
+        gpu.access(SimTime::ZERO, 0);
+        gpu.access(SimTime::ZERO + NS(1), 1);
+        let mut next = Vec::new();
+        while let Some(Reverse((time, _, event))) = gpu.events.pop() {
+            match event {
+                Event::Next(thread) => next.push((time, thread)),
+                Event::Answer(place) => gpu.answer(time, place),
+                Event::Access(_) => panic!("none is issued"),
+            }
+        }
+        assert!(next.len() == 2 && next[0].0 == next[1].0, "{next:?}");
+        assert_eq!((gpu.figures.cache_hits, gpu.figures.loads_beyond), (1, 1));
+        let comes = next[0].0;
+        gpu.access(comes, 1);
+        assert_eq!(gpu.events.pop().map(|event| event.0.0), Some(comes + NS(20)), "it is there then");
+    }
 }

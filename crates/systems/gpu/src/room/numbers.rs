@@ -3,7 +3,9 @@
 use super::runs::{Design, GpuNumber, GpuRecord, GpuRun};
 use super::section::Media;
 use crate::{Class, Kernel, Pattern};
-use Design::{Cxl, Ds, Dynamic, Gds, GdsAlone, GpuDram, Largest, Naive, Sr, SrLiteral, SrSectors, Uvm, UvmAlone};
+use Design::{
+    Cxl, Ds, Dynamic, Gds, GdsAlone, GpuDram, Largest, Naive, NaiveSectors, Sr, SrLiteral, SrSectors, Uvm, UvmAlone,
+};
 use flashyard_describe::reproduce::{Number, claim};
 use flashyard_units::Named;
 
@@ -60,11 +62,20 @@ fn most(id: &str, kernel: Kernel, slow: Design, fast: Design) -> GpuNumber {
     Number::of(id, [on(slow), on(fast)].concat(), |runs| ratios(runs).fold(0.0, f64::max))
 }
 
+/// A share of the loads of an expander, mean over kernels of a pattern.
+fn share(id: &str, pattern: Pattern, design: Design, of: fn(&GpuRecord) -> f64) -> GpuNumber {
+    let runs: Vec<GpuRun> = of_pattern(pattern).into_iter().map(|kernel| run(kernel, design, USUAL)).collect();
+    Number::of(id, runs, move |runs: &[&GpuRecord]| mean(runs.iter().map(|run| of(run))))
+}
+
 /// Hits of the internal DRAM.
 fn hits(id: &str, pattern: Pattern, design: Design) -> GpuNumber {
-    let runs: Vec<GpuRun> = of_pattern(pattern).into_iter().map(|kernel| run(kernel, design, USUAL)).collect();
-    let of = |runs: &[&GpuRecord]| mean(runs.iter().map(|run| run.internal_percent));
-    Number::of(id, runs, of)
+    share(id, pattern, design, |run| run.internal_percent)
+}
+
+/// Hits of the internal DRAM, and loads of lines that were on their way.
+fn hits_and_coming(id: &str, pattern: Pattern, design: Design) -> GpuNumber {
+    share(id, pattern, design, |run| run.internal_percent + run.coming_percent)
 }
 
 /// Whether a figure of the first run is less than that of the second.
@@ -135,6 +146,17 @@ pub(super) fn numbers() -> Vec<GpuNumber> {
         hits("hits-dyn-around", Pattern::Around, Dynamic),
         hits("hits-dyn-random", Pattern::Random, Dynamic),
         hits("hits-sr-around", Pattern::Around, Sr),
+        hits_and_coming("hits-cxl-sequential-coming", Pattern::Sequential, Cxl),
+        hits_and_coming("hits-cxl-around-coming", Pattern::Around, Cxl),
+        hits_and_coming("hits-cxl-random-coming", Pattern::Random, Cxl),
+        hits_and_coming("hits-naive-sequential-coming", Pattern::Sequential, Naive),
+        hits_and_coming("hits-naive-around-coming", Pattern::Around, Naive),
+        hits_and_coming("hits-naive-random-coming", Pattern::Random, Naive),
+        hits("hits-naive-sequential-sectors", Pattern::Sequential, NaiveSectors),
+        hits("hits-naive-around-sectors", Pattern::Around, NaiveSectors),
+        hits("hits-naive-random-sectors", Pattern::Random, NaiveSectors),
+        hits("hits-sr-around-sectors", Pattern::Around, SrSectors),
+        times("naive-gain-sectors", all, flash(Cxl), flash(NaiveSectors)),
         less("ds-no-saturation", bfs(Ds), bfs(Sr), |run| run.full_percent),
         less("ds-loads", bfs(Ds), bfs(Sr), |run| run.longest_us),
     ]

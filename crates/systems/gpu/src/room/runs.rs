@@ -26,6 +26,8 @@ pub(super) enum Design {
     Cxl,
     /// With a hint for each load.
     Naive,
+    /// `Naive` with hints that bring the sectors that they name.
+    NaiveSectors,
     /// With hints as long as the device's load allows.
     Dynamic,
     /// With the longest hints.
@@ -41,7 +43,7 @@ pub(super) enum Design {
 }
 
 impl Design {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::GpuDram,
         Self::Uvm,
         Self::Gds,
@@ -49,6 +51,7 @@ impl Design {
         Self::GdsAlone,
         Self::Cxl,
         Self::Naive,
+        Self::NaiveSectors,
         Self::Dynamic,
         Self::Largest,
         Self::Sr,
@@ -66,6 +69,7 @@ impl Design {
             Self::GdsAlone => "gds-alone",
             Self::Cxl => "cxl",
             Self::Naive => "cxl-naive",
+            Self::NaiveSectors => "cxl-naive-sectors",
             Self::Dynamic => "cxl-dyn",
             Self::Largest => "cxl-largest",
             Self::Sr => "cxl-sr",
@@ -84,6 +88,7 @@ impl Design {
             Self::GdsAlone => "the same from a drive, one fault after the other",
             Self::Cxl => "an expander behind a root port of the GPU",
             Self::Naive => "an expander that is told of each load before it comes",
+            Self::NaiveSectors => "the same, of which the named sectors come, and not their pages",
             Self::Dynamic => "the same, of as many lines ahead as its load allows",
             Self::Largest => "the same, of as many lines ahead as a hint can name",
             Self::Sr => "the same, of lines before and behind by where queued loads lie",
@@ -108,7 +113,7 @@ impl Design {
             Self::Uvm | Self::UvmAlone => return Beyond::Faults,
             Self::Gds | Self::GdsAlone => return Beyond::Storage(scenario.expander(media.unwrap_or(Media::ZNand))),
             Self::Cxl => (ReadAhead::None, DeterministicStores::No),
-            Self::Naive => (ReadAhead::Naive, DeterministicStores::No),
+            Self::Naive | Self::NaiveSectors => (ReadAhead::Naive, DeterministicStores::No),
             Self::Dynamic => (ReadAhead::Dynamic, DeterministicStores::No),
             Self::Largest => (ReadAhead::Largest, DeterministicStores::No),
             Self::Sr | Self::SrSectors => (ReadAhead::Window, DeterministicStores::No),
@@ -119,7 +124,7 @@ impl Design {
             None => Beyond::Dram,
             Some(media) => {
                 let mut expander = scenario.expander(media);
-                if self == Self::SrSectors {
+                if matches!(self, Self::NaiveSectors | Self::SrSectors) {
                     expander.hints = HintFill::Sectors;
                 }
                 Beyond::Media(expander, read_ahead, stores)
@@ -173,6 +178,8 @@ pub(crate) struct GpuRecord {
     pub(super) cache_percent: f64,
     /// Loads of an expander that were in its internal DRAM when they came, in percent.
     pub(super) internal_percent: f64,
+    /// Loads whose line was on its way there, as another request had asked for it, in percent.
+    pub(super) coming_percent: f64,
     /// Time for which the memory queue was full, in percent.
     pub(super) full_percent: f64,
     /// Mean time of a load in the queues of the port, at the medium of an expander, and elsewhere on its way.
@@ -259,6 +266,7 @@ fn record(name: String, figures: &GpuFigures) -> GpuRecord {
         longest_us: figures.longest_load.as_us_f64(),
         cache_percent: percent(figures.cache_hits, figures.loads),
         internal_percent: percent(figures.expander.hits, figures.expander.loads),
+        coming_percent: percent(figures.expander.coming, figures.expander.loads),
         full_percent: 100.0 * figures.port.full.ratio_of(figures.time),
         split_us: split(figures),
         store_us: match figures.expander.stores {
