@@ -3,15 +3,16 @@
 //! ```text
 //! {"command":"pull","drive":3}                      {"ok":true}
 //! {"command":"link","drive":99,"up":false}          {"ok":false,"error":"there is no drive 99, give 0 to 11"}
+//! {"command":"resize","drive":0,"namespace":2,"bytes":536870912}   {"ok":true}
 //! {"command":"status"}                              {"ok":true,"status":{...}}
 //! ```
 //!
 //! A user that may write to the socket may control the enclosure: the socket is made for its owner only.
 
-use crate::arguments::{AgeLevel, CtlOptions, Switch};
-use crate::{Outcome, output, status};
+use crate::arguments::{AgeLevel, CtlOptions, NamespaceName, Switch};
+use crate::{Outcome, output, status, unchanged};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use flashyard_live::{EngineAccess, Handle, SocketPath};
+use flashyard_live::{Changed, EngineAccess, Handle, SocketPath};
 use flashyard_served::{Control, CoreLoan, Gauges, MemoryLoan, Presence};
 use flashyard_units::{DriveId, SimSpan};
 use serde_json::{Value, json};
@@ -97,23 +98,47 @@ fn carry_out(line: &str, handle: &Handle) -> Result<Option<Value>> {
         handle.call(move |engine| engine.port(address, up))??;
         return Ok(None);
     }
+    if command["command"] == "resize" {
+        resize(&command, handle)?;
+        return Ok(None);
+    }
     let control = parse(&command)?;
-    handle.call(move |engine| -> Result<()> {
+    let note = handle.call(move |engine| -> Result<Option<String>> {
+        let world = engine.session().world();
         if let Control::Pull { drive } = control {
-            let world = engine.session().world();
             ensure!(drive.get() >= world.drives() || !world.is_pulled(drive), "drive {drive} is pulled out already");
         }
-        Ok(engine.control(control)?)
+        let note = unchanged::note(&control, world);
+        engine.control(control)?;
+        Ok(note)
     })??;
-    Ok(None)
+    Ok(note.map(|note| json!({ "note": note })))
+}
+
+/// Gives a namespace another size, and waits for that: blocks that it loses are deallocated first.
+fn resize(command: &Value, handle: &Handle) -> Result<()> {
+    let drive = drive_of(command)?;
+    let nsid = command["namespace"].as_u64().and_then(|nsid| u32::try_from(nsid).ok());
+    let nsid = nsid.with_context(|| format!("\"namespace\" is {}, give its number from 1", command["namespace"]))?;
+    let bytes = command["bytes"].as_u64();
+    let bytes = bytes.with_context(|| format!("\"bytes\" is {}, give a number of bytes", command["bytes"]))?;
+    let changed = handle.call(move |engine| -> Result<Changed> {
+        let drives = engine.session().world().drives();
+        ensure!(drive.get() < drives, "there is no drive {drive}, give 0 to {}", drives.saturating_sub(1));
+        Ok(engine.resize(drive, nsid, bytes))
+    })??;
+    let done = changed.recv().context("the server has ended before that was done")?;
+    done.with_context(|| format!("drive-{drive}/{nsid} keeps its size")).map(drop)
+}
+
+fn drive_of(command: &Value) -> Result<DriveId> {
+    let drive = command["drive"].as_u64().and_then(|drive| u16::try_from(drive).ok()).map(DriveId::new);
+    drive.with_context(|| format!("\"drive\" is {}, give the number of a drive", command["drive"]))
 }
 
 /// A control from its JSON form.
 fn parse(command: &Value) -> Result<Control> {
-    let drive = || -> Result<DriveId> {
-        let drive = command["drive"].as_u64().and_then(|drive| u16::try_from(drive).ok()).map(DriveId::new);
-        drive.with_context(|| format!("\"drive\" is {}, give the number of a drive", command["drive"]))
-    };
+    let drive = || drive_of(command);
     let flag = |key: &str| -> Result<bool> {
         command[key].as_bool().with_context(|| format!("{key:?} is {}, give true or false", command[key]))
     };
@@ -138,7 +163,7 @@ fn parse(command: &Value) -> Result<Control> {
         "harvest" => Control::Harvest { on: flag("on")? },
         _ => {
             bail!(
-                "\"command\" is {}, give pull, insert, power, link, port, hang, age, harvest or status; add, remove, attach, detach, replace, take, drop and set are for volumes",
+                "\"command\" is {}, give pull, insert, power, link, port, hang, age, resize, harvest or status; add, remove, attach, detach, replace, take, drop and set are for volumes",
                 command["command"]
             )
         }
@@ -228,6 +253,9 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         &Switch::Age { drive, level: AgeLevel::ErrorRate(rate) } => {
             json!({ "command": "age", "drive": drive, "raw_bit_error_rate": rate })
         }
+        &Switch::Resize { namespace: NamespaceName { drive, nsid }, size } => {
+            json!({ "command": "resize", "drive": drive, "namespace": nsid, "bytes": size })
+        }
         Switch::Harvest { state } => json!({ "command": "harvest", "on": state.is_on() }),
         Switch::Port { address, state } => {
             json!({ "command": "port", "address": address.to_string(), "up": state.is_on() })
@@ -253,7 +281,9 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
     let path = options.control.display();
     let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no server listens there"))?;
     let mut out = &stream;
-    stream.set_read_timeout(Some(ANSWER_MAX)).with_context(|| path.to_string())?;
+    // Deallocation takes a drive as long as it takes.
+    let patience = if let Switch::Resize { .. } = options.command { None } else { Some(ANSWER_MAX) };
+    stream.set_read_timeout(patience).with_context(|| path.to_string())?;
     writeln!(out, "{command}").with_context(|| path.to_string())?;
     let mut line = Vec::new();
     let read = BufReader::new(&stream).read_until(b'\n', &mut line);
@@ -269,6 +299,9 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
     })?;
     if answer["ok"] != true {
         bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
+    }
+    if let Some(note) = answer["status"]["note"].as_str() {
+        output::line(note);
     }
     if let (Some(found), Switch::Take { .. }) = (answer.get("status"), &options.command) {
         output::line(&found["slot"].to_string());

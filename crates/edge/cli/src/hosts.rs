@@ -57,6 +57,15 @@ impl Entry {
     }
 }
 
+/// Whether a host may have such a name: `nqn.`, a year and a month, a domain. Source: NVM Express Base 2.0, section 4.5.
+fn is_qualified(name: &str) -> bool {
+    let date = name.strip_prefix("nqn.").and_then(|rest| rest.split_once('.')).map(|(date, _)| date.as_bytes());
+    date.is_some_and(|date| {
+        matches!(date, [year @ .., b'-', _, _] if year.len() == 4)
+            && date.iter().enumerate().all(|(place, byte)| place == 4 || byte.is_ascii_digit())
+    })
+}
+
 impl HostList {
     /// Reads a file: lines of `NQN [SECRET [CONTROLLER-SECRET]] [TLS-KEY]`, for all drives, or for those that the line `[DRIVE…]` above
     /// them names; `#` begins a comment.
@@ -81,6 +90,13 @@ impl HostList {
             let same = |other: &&Entry| other.host.nqn == entry.host.nqn && other.meets(&entry);
             if let Some(other) = entries.iter().find(same) {
                 bail!("{shown}:{}: {} is listed in line {} already", entry.place, entry.host.nqn, other.place.line);
+            }
+            if !is_qualified(&entry.host.nqn) {
+                tracing::warn!(
+                    "{shown}:{}: {} does not look like an NVMe qualified name, such as nqn.2026-01.example:db-1; no host has another",
+                    entry.place,
+                    entry.host.nqn
+                );
             }
             entries.push(entry);
         }
@@ -213,6 +229,18 @@ mod tests {
         match list.of(drive) {
             Hosts::Any => panic!("it is a list"),
             Hosts::Listed(hosts) => hosts.into_iter().map(|host| host.nqn).collect(),
+        }
+    }
+
+    #[test]
+    fn names_that_no_host_has_are_told_apart() {
+        for name in ["nqn.2014-08.org.nvmexpress:uuid:1", "nqn.2026-01.example:db-1", "nqn.2026-01.example"] {
+            assert!(is_qualified(name), "{name}");
+        }
+        for name in
+            ["db-1", "nqn.a", "nqn.2026.example:x", "nqn.26-01.example:x", "NQN.2026-01.example:x", "nqn.2026-1x.a"]
+        {
+            assert!(!is_qualified(name), "{name}");
         }
     }
 

@@ -29,6 +29,7 @@ mod status;
 mod systems;
 mod tls_key;
 mod trace;
+mod unchanged;
 mod volume_control;
 mod volume_page;
 mod volumes;

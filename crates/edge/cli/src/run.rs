@@ -3,14 +3,15 @@
 use crate::arguments::RunOptions;
 use crate::parallel::Terminal;
 use crate::{Outcome, output, parallel};
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use flashyard_report::{FioReport, RunReport};
 use flashyard_workbench::{RunPlan, RunRequest, Source, refuse_run_directory, run_text, write_file, write_run};
+use std::path::Path;
 
 pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     let source = Source::open(&options.scenario, options.fio.as_deref())?;
     let request = request(options);
-    let plan = RunPlan::new(&source, &request)?;
+    let plan = RunPlan::new(&source, &request).map_err(|error| meant_for(error.into(), &options.scenario))?;
     if options.json_fio && options.out.is_none() && plan.runs() != 1 {
         bail!(
             "--json-fio prints one design, not {}; give --set 'designs=[\"{}\"]', or --out DIR for a file of each",
@@ -42,6 +43,17 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
         bail!("{} of {} runs failed:\n  {}", told.len(), plan.runs(), told.join("\n  "));
     }
     Ok(outcome(results.complete, broken))
+}
+
+/// Carried scenarios whose keys other commands read, and these.
+const FOR_OTHERS: [(&str, &str); 2] = [("live", "flashyard serve live"), ("faults", "flashyard faults")];
+
+/// Says beside an error what to run, where a carried scenario is not for runs.
+fn meant_for(error: Error, scenario: &Path) -> Error {
+    match FOR_OTHERS.iter().find(|(name, _)| scenario == Path::new(name)) {
+        Some((name, command)) => anyhow!("{}; the scenario {name} is for `{command}`", output::told(&error)),
+        None => error,
+    }
 }
 
 fn outcome(complete: bool, broken: &[String]) -> Outcome {

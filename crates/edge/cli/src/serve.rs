@@ -62,6 +62,8 @@ fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&st
 
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
+    // A server that is told to end while it begins ends as one that serves.
+    parallel::catch_interrupt()?;
     let hosts = fronts::hosts(options)?;
     // A file that cannot be read is no scenario either, which says why.
     let text = read_text(&options.scenario).unwrap_or_default();
@@ -110,7 +112,6 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     let traits = traits_of(options, &resolved, engine.fronts_mut().drives())?;
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
-    parallel::catch_interrupt()?;
     announce(&mut engine, &scenario.name, tempo, data.as_deref(), recovered);
     let names = Names { nqn: &scenario.serve.nqn, volumes: &[] };
     fronts::add_nvme(engine.fronts_mut(), Addresses::of(options), hosts, &names, &traits)?;

@@ -27,7 +27,6 @@ pub(crate) fn serve(options: &ServeOptions, text: &str, hosts: HostList) -> Resu
     let in_flight_bytes = usize::try_from(options.in_flight).unwrap_or(usize::MAX);
     let fronts = engine.fronts_mut();
     fronts.set_limits(Limits { connections: options.connections.into(), in_flight_bytes, ..Limits::default() });
-    parallel::catch_interrupt()?;
     let names = Names { nqn: options.nqn.as_deref().unwrap_or(&nqn), volumes: &names };
     // Volumes do not wear. A server that lends need not have any.
     if names.volumes.is_empty() {

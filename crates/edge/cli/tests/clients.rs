@@ -228,3 +228,64 @@ fn tools_see_the_map_of_a_drive_and_move_what_is_there() {
     assert_eq!(digest(&repeated), digest(&report), "{report}{repeated}");
     assert!(digest(&report).is_some());
 }
+
+#[test]
+fn tools_that_connect_later_see_another_size() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let place = |name: &str| directory.path().join(name).to_str().expect("a name in Unicode").to_owned();
+    let control = place("control");
+    let server = Server::start_with(&["--control", &control]);
+    let ctl = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_flashyard"));
+        command.args(["ctl", &control]).args(arguments).output().expect("the program starts")
+    };
+    let resize = |namespace: &str, size: &str| {
+        let output = ctl(&["resize", namespace, size]);
+        assert!(output.status.success(), "{size}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    let refused = |arguments: &[&str], words: &str| {
+        let output = ctl(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{arguments:?}: {said}");
+    };
+    refused(&["resize", "drive-0", "900TiB"], "bytes are needed, and no more than 0 are free");
+    refused(&["resize", "drive-0/2", "1MiB"], "drive-0/2 keeps its size: there is no namespace 2");
+    refused(&["resize", "drive-77", "1MiB"], "there is no drive 77, give 0 to 2");
+    refused(&["resize", "box", "1MiB"], "\"box\" is no namespace; give drive-0");
+    resize("drive-0", "16MiB");
+    refused(&["resize", "drive-0", "16 MiB"], "it has this size already");
+    let size = || client("nbdinfo", &["--size", &server.nbd]).map(|said| said.trim().to_owned());
+    assert!(size().is_none_or(|size| size == "16777216"), "{:?}", size());
+
+    let bytes: Vec<u8> = (0..16_u32 << 20).map(|byte| (byte ^ byte >> 9) as u8).collect();
+    let (image, back) = (place("image"), place("back"));
+    std::fs::write(&image, &bytes).expect("there is room");
+    if client("nbdcopy", &[&image, &server.nbd]).is_some() {
+        resize("drive-0", "24MiB");
+        client("nbdcopy", &[&server.nbd, &back]);
+        let found = std::fs::read(&back).expect("it was written");
+        assert!(found.len() == 24 << 20 && found[..16 << 20] == bytes[..]);
+        assert!(found[16 << 20..].iter().all(|&byte| byte == 0));
+    } else {
+        resize("drive-0", "24MiB");
+    }
+    let qemu = |commands: &[&str]| client("qemu-io", &[&["-f", "raw"][..], commands, &[server.nbd.as_str()]].concat());
+    if let Some(said) =
+        qemu(&["-c", "length", "-c", "write -P 7 23M 4k", "-c", "read -P 7 23M 4k", "-c", "read -P 0 20M 4k"])
+    {
+        assert!(said.starts_with("24 MiB") && !said.contains("failed"), "{said}");
+        resize("drive-0", "8MiB");
+        resize("drive-0", "24MiB");
+        let said = qemu(&["-c", "length", "-c", "read -P 0 23M 4k"]).expect("it was there before");
+        assert!(said.starts_with("24 MiB") && !said.contains("failed"), "{said}");
+    }
+    for (arguments, words) in [
+        (&["insert", "1"][..], "drive 1 is in its slot already"),
+        (&["link", "1", "up"], "drive 1 has its link already"),
+        (&["power-restore"], "all drives have power already"),
+    ] {
+        let output = ctl(arguments);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains(words), "{arguments:?}: {said}");
+    }
+}

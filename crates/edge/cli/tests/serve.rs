@@ -181,3 +181,43 @@ fn zones_that_cannot_be_served_are_refused_with_their_place() {
         assert!(message.contains(expected), "{message}");
     }
 }
+
+#[test]
+fn a_server_that_is_ended_while_it_begins_ends_as_one_that_serves() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let data = directory.path().join("data");
+    let child = flashyard()
+        .args(["serve", BOX, "--pace", "off", "--data"])
+        .arg(&data)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let served = Served(Some(child));
+    let began = Instant::now();
+    // Its drives are being made: it does not serve yet, or has just begun to.
+    while !data.exists() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it makes no directory");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let id = served.0.as_ref().expect("it runs").id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill is there").success());
+    let output = served.wait();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_scenario_that_is_not_for_runs_says_what_it_is_for() {
+    for (name, command) in [("live", "flashyard serve live"), ("faults", "flashyard faults")] {
+        let output = run(&["run", name]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("the scenario {name} is for `{command}`")), "{said}");
+    }
+    let output = run(&["serve", BOX, "--load", "0"]);
+    assert!(text(&output.stderr).contains("give the requests in flight, from 1 to 4096"), "{}", text(&output.stderr));
+    for (setting, words) in [("name=''", "name: it is empty"), ("designs=['conv', 'conv']", "conv is there twice")] {
+        let output = run(&["run", "xbof", "--set", setting]);
+        assert!(output.status.code() == Some(2) && text(&output.stderr).contains(words), "{}", text(&output.stderr));
+    }
+}

@@ -122,6 +122,9 @@ fn a_converted_trace_holds_the_rows_and_the_counts() {
     let output = flashyard(directory.path(), &["trace", "convert", "trace.txt", "trace.parquet"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "trace.parquet: 4 rows\n");
+    let info = flashyard(directory.path(), &["trace", "info", "trace.parquet"]);
+    let said = String::from_utf8_lossy(&info.stderr);
+    assert!(info.status.code() == Some(2) && said.contains("this is Parquet, which `trace convert` writes"), "{said}");
     let table = TableReader::new(File::open(directory.path().join("trace.parquet")).expect("it was written"))
         .expect("it is a table");
     let text = |values: [&str; 4]| Values::Text(values.map(str::to_owned).to_vec());

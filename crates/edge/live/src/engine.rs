@@ -10,6 +10,8 @@ mod pending;
 mod protect;
 mod request;
 mod reservations;
+mod resize;
+mod space;
 mod tables;
 mod window;
 
@@ -422,12 +424,14 @@ impl Engine {
                 volumes: self.fronts.volumes(),
                 changed: false,
                 ports: Vec::new(),
+                wanted: Vec::new(),
                 fronts: &self.fronts,
                 in_flight_bytes: self.fronts.in_flight_bytes(),
                 turns: self.turns,
             };
             hook.turn(&mut access);
-            let (changed, ports) = (access.changed, access.ports);
+            let (changed, ports, wanted) = (access.changed, access.ports, access.wanted);
+            wanted.into_iter().for_each(|wanted| manage::begin_wanted(self, wanted));
             for (address, up) in ports {
                 self.switch_port(address, up);
             }

@@ -35,7 +35,7 @@ use flashyard_nvme::protection::Metadata;
 use flashyard_nvmf::target::{Attachment, BlockFormat, Strangers};
 use flashyard_served::{Answer, Capacity, Control, Health, Presence, Refused, Served};
 use flashyard_units::{DriveId, VolumeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -91,6 +91,8 @@ pub struct Context<'a> {
     pub(crate) limits: &'a Limits,
     pub(crate) budget: &'a mut Budget,
     pub(crate) reserved: &'a mut Reserved,
+    /// Drives, as volumes of the world, that a front end shows as zoned: it says so as it starts, and their size is that of their zones.
+    pub(crate) zoned: &'a mut BTreeSet<VolumeId>,
     /// Volumes whose data is being erased, and how far, of 65,536 in all.
     pub(crate) erasing: &'a BTreeMap<VolumeId, (u16, u32)>,
 }
@@ -467,6 +469,12 @@ impl Context<'_> {
     /// the world.
     pub(crate) fn before(&self, volume: VolumeId) -> Life {
         self.drives.0.map(|(_, media, _)| *media.drive(self.first_drive_of(volume)).before()).unwrap_or_default()
+    }
+
+    /// Erases of each superblock of a volume's first drive; of none of a volume that is made of other things. Panics beyond the volumes of the
+    /// world.
+    pub(crate) fn erase_counts(&self, volume: VolumeId) -> Vec<u32> {
+        self.drives.0.map_or(Vec::new(), |(world, _, _)| world.erase_counts(self.first_drive_of(volume)))
     }
 
     /// Capacity that a volume's first drive has left, where its flash wears. Panics beyond the volumes of the world.

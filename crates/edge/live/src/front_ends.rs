@@ -6,13 +6,14 @@ use crate::budget::{Budget, Limits};
 use crate::error::EngineError;
 use crate::front::{Answered, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 use crate::namespaces::ManageError;
+use crate::operator::Operator;
 use crate::record::Recorder;
 use crate::reserved::Reserved;
-use flashyard_blk::VolumeInfo;
+use flashyard_blk::{VolumeInfo, VolumeRequest};
 use flashyard_nvmf::target::Strangers;
 use flashyard_served::Refused;
 use flashyard_units::VolumeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,6 +41,8 @@ pub struct FrontEnds {
     spare_bytes: usize,
     recorder: Option<Recorder>,
     reserved: Reserved,
+    zoned: BTreeSet<VolumeId>,
+    pub(crate) operator: Operator,
     erasing: BTreeMap<VolumeId, (u16, u32)>,
 }
 
@@ -64,6 +67,8 @@ impl FrontEnds {
             spare_bytes: 0,
             recorder: None,
             reserved: Reserved::default(),
+            zoned: BTreeSet::new(),
+            operator: Operator::default(),
             erasing: BTreeMap::new(),
         })
     }
@@ -134,7 +139,20 @@ impl FrontEnds {
 
     /// Tells front end `number` what came of a change of namespaces that it wanted.
     pub fn managed(&mut self, number: usize, tag: u64, done: Result<u32, ManageError>) {
-        self.fronts[number].managed(tag, done);
+        match self.fronts.get_mut(number) {
+            Some(front) => front.managed(tag, done),
+            None => self.operator.answer(tag, done),
+        }
+    }
+
+    /// Whether clients see zones of a drive, given as a volume of the world.
+    pub(crate) fn is_zoned(&self, drive: VolumeId) -> bool {
+        self.zoned.contains(&drive)
+    }
+
+    /// Whether a reservation keeps clients of front end `number` from a request.
+    pub(crate) fn keeps_out(&self, number: usize, request: &VolumeRequest) -> bool {
+        self.reserved.keeps_out(number, request)
     }
 
     /// Where an engine registers sockets of its own, under the tokens of [`FrontEnds::token`].
@@ -240,6 +258,7 @@ impl FrontEnds {
             limits: &self.limits,
             budget: &mut self.budget,
             reserved: &mut self.reserved,
+            zoned: &mut self.zoned,
             erasing: &self.erasing,
         };
         act(self.fronts[number].as_mut(), &mut context)

@@ -3,6 +3,8 @@
 use crate::clock::Lateness;
 use crate::front_ends::FrontEnds;
 use crate::media::Media;
+use crate::namespaces::Manage;
+use crate::operator::{Changed, Wanted};
 use flashyard_blk::VolumeInfo;
 use flashyard_served::{Control, Gauges, Refused, Session};
 use flashyard_units::{DriveId, SimTime};
@@ -42,6 +44,7 @@ pub struct EngineAccess<'a> {
     pub(crate) volumes: &'a [VolumeInfo],
     pub(crate) changed: bool,
     pub(crate) ports: Vec<(SocketAddr, bool)>,
+    pub(crate) wanted: Vec<Wanted>,
     pub(crate) fronts: &'a FrontEnds,
     pub(crate) in_flight_bytes: usize,
     pub(crate) turns: u64,
@@ -80,6 +83,13 @@ impl EngineAccess<'_> {
         }
         self.ports.push((address, up));
         Ok(())
+    }
+
+    /// Gives a namespace of a drive another size, from the end of this turn on; how that ends comes out of what is returned.
+    pub fn resize(&mut self, drive: DriveId, nsid: u32, bytes: u64) -> Changed {
+        let (wanted, changed) = Wanted::new(drive, Manage::Resize { nsid, bytes });
+        self.wanted.push(wanted);
+        changed
     }
 
     /// Connections of clients, over all front ends.

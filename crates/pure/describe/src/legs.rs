@@ -26,6 +26,15 @@ pub enum DescriptionError {
     },
 }
 
+impl DescriptionError {
+    /// The words of the parser about a file, with the line alone.
+    pub(crate) fn of_toml(error: &toml::de::Error, text: &str) -> Self {
+        let Some(span) = error.span() else { return Self::Toml(error.message().to_owned()) };
+        let line = text[..span.start.min(text.len())].matches('\n').count() + 1;
+        Self::Value { line, problem: error.message().to_owned() }
+    }
+}
+
 /// The service between a volume and its back end.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
@@ -245,7 +254,7 @@ impl Leg {
             leg: Leg,
         }
         let text = format!("leg = {{ {keys} }}");
-        let alone: Alone = toml::from_str(&text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
+        let alone: Alone = toml::from_str(&text).map_err(|error| DescriptionError::Toml(error.message().to_owned()))?;
         match alone.leg.problem() {
             Some(problem) => Err(DescriptionError::Value { line: 1, problem }),
             None => Ok(alone.leg),
@@ -263,7 +272,8 @@ impl Leg {
             leg: Leg,
         }
         let text = format!("leg = {{ {keys} }}");
-        let mut alone: Alone = toml::from_str(&text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
+        let mut alone: Alone =
+            toml::from_str(&text).map_err(|error| DescriptionError::Toml(error.message().to_owned()))?;
         let stand_in = Self::parse("memory = \"4 KiB\"")?;
         let has_front = matches!(alone.leg.service, Some(ServiceName::Cache | ServiceName::Latte));
         let legs = alone.leg.legs.get_or_insert_default();

@@ -153,7 +153,8 @@ impl Rooms {
         scenario.own = table;
         let text = sources.annotate(&merged);
         let resolved = Resolved { scenario, room, rooms: self, text, origin: origin.to_owned(), places };
-        room.check(&resolved.scenario).map_err(|error| resolved.locate(error, &overrides.point))?;
+        let checked = resolved.scenario.has_names().and_then(|()| room.check(&resolved.scenario));
+        checked.map_err(|error| resolved.locate(error, &overrides.point))?;
         Ok(resolved)
     }
 

@@ -55,6 +55,18 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Refuses a scenario without a name, and designs that are named again.
+    pub(crate) fn has_names(&self) -> Result<(), ScenarioError> {
+        if self.name.trim().is_empty() {
+            return Err(value("name", "it is empty; results go by it, give a short one".to_owned()));
+        }
+        let again = |&(place, design): &(usize, &String)| self.designs[..place].contains(design);
+        match self.designs.iter().enumerate().find(again) {
+            Some((_, design)) => Err(value("designs", format!("{design} is there twice; name each design once"))),
+            None => Ok(()),
+        }
+    }
+
     /// The sections that belong to the scenario's system, as that reads them.
     ///
     /// Errors: a section that was not held against the schema of this system.

@@ -14,12 +14,17 @@ pub type Point = Vec<String>;
 /// Every combination of the axes' values; the last key in alphabetical order changes fastest. A scenario without
 /// axes is one point.
 ///
-/// Errors: an axis without values, more than 10,000 points.
+/// Errors: an axis without values or with one twice, more than 10,000 points.
 pub fn points(sweep: &Sweep) -> Result<Vec<Point>, ScenarioError> {
     let mut points: Vec<Point> = vec![Vec::new()];
     for (key, values) in sweep {
         if values.is_empty() {
             return Err(ScenarioError::Sweep(key.clone()));
+        }
+        let texts: Vec<String> = values.iter().map(SweepValue::to_string).collect();
+        if let Some(again) = (1..texts.len()).find(|&place| texts[..place].contains(&texts[place])) {
+            let message = format!("{key} has the value {} twice; give each value once", texts[again]);
+            return Err(ScenarioError::Value { key: "sweep", message });
         }
         if points.len().saturating_mul(values.len()) > POINTS_MAX {
             return Err(ScenarioError::Value {
@@ -53,11 +58,10 @@ pub fn tasks<T: Clone>(
     let mut known = BTreeSet::new();
     for point in points(&scenario.sweep)? {
         let (designs, with) = at(&point)?;
-        for (place, design) in designs.into_iter().enumerate() {
+        for design in designs {
             let seen: Point =
                 point.iter().filter(|setting| room.concerns(key_of(setting), &design.name)).cloned().collect();
-            // A design that is named twice is run twice, as without a sweep.
-            if known.insert((place, design.name.clone(), seen.clone())) {
+            if known.insert((design.name.clone(), seen.clone())) {
                 tasks.push((design, seen, with.clone()));
             }
         }
@@ -95,6 +99,16 @@ pub(crate) fn label(point: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_is_there_twice_is_refused_by_its_axis() {
+        let of = |values: &[i64]| {
+            points(&Sweep::from([("drive.cores".to_owned(), values.iter().map(|&it| SweepValue::Whole(it)).collect())]))
+        };
+        assert_eq!(of(&[2, 3]).map(|points| points.len()).ok(), Some(2));
+        let said = of(&[2, 3, 2]).expect_err("it is there twice").to_string();
+        assert_eq!(said, "sweep: drive.cores has the value 2 twice; give each value once");
+    }
 
     #[test]
     fn axes_are_told_in_words() {

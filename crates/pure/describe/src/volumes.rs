@@ -172,7 +172,7 @@ impl File {
     ///
     /// Errors: the first thing that is wrong, with its place.
     pub fn parse(text: &str) -> Result<Self, DescriptionError> {
-        let file: Self = toml::from_str(text).map_err(|error| DescriptionError::Toml(error.to_string()))?;
+        let file: Self = toml::from_str(text).map_err(|error| DescriptionError::of_toml(&error, text))?;
         let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
         let wrong = |at: usize, problem: String| Err(DescriptionError::Value { line: line(at), problem });
         // A server that lends need not have any.
@@ -434,7 +434,8 @@ back = { nvme_tcp = "127.0.0.1:4420", nqn = "nqn.2026-01.test:a", namespace = 1,
             problem(&volume(&format!("service = \"cache\"\nrule = \"back\"\n{front}"))).starts_with("line 5: rule")
         );
         assert!(problem(&volume("back = { memory = \"1\" }")).contains("unit is missing"));
-        assert!(problem(&volume("colour = 1\nback = { memory = \"1 MiB\" }")).contains("unknown field `colour`"));
+        let unknown = problem(&volume("colour = 1\nback = { memory = \"1 MiB\" }"));
+        assert!(unknown.starts_with("line 4: unknown field `colour`, expected one of"), "{unknown}");
         let twice = format!("{}{}", volume("back = { memory = \"1 MiB\" }"), volume("back = { memory = \"1 MiB\" }"));
         assert!(problem(&twice).starts_with("line 6: there is a volume a already"), "{}", problem(&twice));
         lending_mistakes(volume);

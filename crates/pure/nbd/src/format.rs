@@ -52,6 +52,7 @@ pub(crate) mod transmission {
     pub(crate) const SEND_WRITE_ZEROES: u16 = 1 << 6;
     pub(crate) const SEND_DF: u16 = 1 << 7;
     pub(crate) const CAN_MULTI_CONN: u16 = 1 << 8;
+    pub(crate) const SEND_RESIZE: u16 = 1 << 9;
     pub(crate) const SEND_CACHE: u16 = 1 << 10;
     pub(crate) const SEND_FAST_ZERO: u16 = 1 << 11;
 }
@@ -65,6 +66,7 @@ pub(crate) mod command {
     pub(crate) const CACHE: u16 = 5;
     pub(crate) const WRITE_ZEROES: u16 = 6;
     pub(crate) const BLOCK_STATUS: u16 = 7;
+    pub(crate) const RESIZE: u16 = 8;
     pub(crate) const FLAG_FUA: u16 = 1;
     pub(crate) const FLAG_NO_HOLE: u16 = 1 << 1;
     pub(crate) const FLAG_DF: u16 = 1 << 2;
@@ -91,11 +93,13 @@ pub(crate) mod chunk {
 pub enum ErrorCode {
     /// It was done.
     None = 0,
+    /// It is not allowed.
+    NotPermitted = 1,
     /// The medium failed.
     Io = 5,
     /// The request makes no sense: unaligned, or beyond the end of what is read or trimmed.
     Invalid = 22,
-    /// A write beyond the end.
+    /// A write beyond the end, anything beyond the end that an export has lost, or a size that there is no room for.
     NoSpace = 28,
     /// Longer than the server takes.
     Overflow = 75,

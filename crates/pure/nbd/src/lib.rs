@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use flashyard_nbd::{Export, Output, Session};
-//! let exports = [Export { name: "drive0".into(), size_bytes: 1 << 30, block_bytes: 4096, is_away: false, is_gone: false, has_map: false }];
+//! let exports = [Export { name: "drive0".into(), size_bytes: 1 << 30, size_max_bytes: 1 << 30, can_resize: false, block_bytes: 4096, is_away: false, is_gone: false, has_map: false }];
 //! let mut out = Output::default();
 //! let mut session = Session::new(&mut out);
 //! assert_eq!(out.bytes.len(), 18, "the greeting");
@@ -19,7 +19,10 @@
 //! assert!(out.requests.is_empty() && out.closed.is_none());
 //! ```
 //!
-//! Source: the NBD protocol document, `doc/proto.md` of the NBD project.
+//! Exports may change their size while clients use them: clients of an export that says so ask for that by RESIZE of the experimental
+//! extension.
+//!
+//! Source: the NBD protocol document, `doc/proto.md` of the NBD project; that of its branch `extension-resize`, as of November 2017.
 
 mod format;
 mod handshake;

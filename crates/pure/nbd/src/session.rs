@@ -33,6 +33,8 @@ pub enum Kind {
         /// The blocks at its beginning only that are in the same state.
         one: bool,
     },
+    /// The export has `offset_bytes` bytes from now on.
+    Resize,
 }
 
 /// A request in its range; the owner answers it with the session's [`Session::replies`].
@@ -44,9 +46,9 @@ pub struct Request {
     pub export: usize,
     /// Operation to carry out.
     pub kind: Kind,
-    /// First byte.
+    /// First byte; of a change of the size the new one.
     pub offset_bytes: u64,
-    /// Bytes; zero for a flush only.
+    /// Bytes; zero for a flush and a change of the size only.
     pub len_bytes: u32,
     /// It must be durable before it is answered.
     pub force_unit_access: bool,
@@ -244,7 +246,7 @@ impl Session {
                     export: index,
                     kind,
                     offset_bytes,
-                    len_bytes: if kind == Kind::Flush { 0 } else { len_bytes },
+                    len_bytes: if matches!(kind, Kind::Flush | Kind::Resize) { 0 } else { len_bytes },
                     force_unit_access: flags & command::FLAG_FUA != 0,
                     payload,
                 };
@@ -286,6 +288,7 @@ impl Session {
             command::BLOCK_STATUS => {
                 (Some(Kind::BlockStatus { one: has(command::FLAG_REQ_ONE) }), command::FLAG_REQ_ONE)
             }
+            command::RESIZE if export.can_resize => (Some(Kind::Resize), 0),
             // Nothing is read ahead: the hint is taken, and that is all.
             command::CACHE => (None, 0),
             _ => return Err(Failure::new(ErrorCode::Unsupported, "an unknown command")),
@@ -310,14 +313,20 @@ impl Session {
 
 /// Range and alignment of a request.
 fn check(kind: Option<Kind>, offset_bytes: u64, len_bytes: u32, export: &Export) -> Result<(), Failure> {
-    if kind == Some(Kind::Flush) {
-        return Ok(());
-    }
-    let grows = matches!(kind, Some(Kind::Write | Kind::WriteZeroes { .. }));
-    let beyond = if grows { ErrorCode::NoSpace } else { ErrorCode::Invalid };
-    let is_inside = offset_bytes.checked_add(u64::from(len_bytes)).is_some_and(|end| end <= export.size_bytes);
     let mask = u64::from(export.block_bytes) - 1;
     let refused = |error, words| Err(Failure::new(error, words));
+    match kind {
+        Some(Kind::Flush) => return Ok(()),
+        Some(Kind::Resize) if offset_bytes & mask == 0 => return Ok(()),
+        Some(Kind::Resize) => return refused(ErrorCode::Invalid, "the size is not one of whole blocks"),
+        _ => {}
+    }
+    let end = offset_bytes.checked_add(u64::from(len_bytes));
+    let grows = matches!(kind, Some(Kind::Write | Kind::WriteZeroes { .. }));
+    // Source: the extension RESIZE: what is beyond the new size but not beyond the old one fails so, whatever it asks for.
+    let was_inside = end.is_some_and(|end| end <= export.size_max_bytes);
+    let beyond = if grows || was_inside { ErrorCode::NoSpace } else { ErrorCode::Invalid };
+    let is_inside = end.is_some_and(|end| end <= export.size_bytes);
     match () {
         () if !is_inside => refused(beyond, "the range ends beyond the export"),
         () if len_bytes == 0 => refused(ErrorCode::Invalid, "the range is empty"),

@@ -11,6 +11,10 @@ pub struct Export {
     pub name: String,
     /// Its size in bytes.
     pub size_bytes: u64,
+    /// The largest size that it has had in bytes: what lies between the two was there once.
+    pub size_max_bytes: u64,
+    /// Clients may change its size.
+    pub can_resize: bool,
     /// Every offset and length is a multiple of this many bytes; a power of two.
     pub block_bytes: u32,
     /// Clients cannot attach to it now: its backend is not there.

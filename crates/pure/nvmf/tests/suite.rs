@@ -12,6 +12,7 @@ mod protection;
 mod raw;
 mod reservations;
 mod secured;
+mod telemetry;
 mod violations;
 mod world;
 mod zones;

@@ -1,6 +1,7 @@
 //! Options of `flashyard ctl`.
 
 use super::values::{address, number};
+use crate::byte_count::bytes;
 use clap::{Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +25,29 @@ impl std::str::FromStr for AgeLevel {
             None => number(text).map(Self::ErrorRate),
         };
         found.ok_or_else(|| format!("{text:?} is no age; give a level of wear as in 50%, or an error rate as in 0.004"))
+    }
+}
+
+/// A namespace of a drive, by the name that its NBD export has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NamespaceName {
+    /// Number of the drive.
+    pub(crate) drive: u16,
+    /// Identifier of the namespace, from 1.
+    pub(crate) nsid: u32,
+}
+
+impl std::str::FromStr for NamespaceName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = text.strip_prefix("drive-").unwrap_or(text);
+        let (drive, nsid) = named.split_once('/').unwrap_or((named, "1"));
+        let found = drive.parse().ok().zip(nsid.parse().ok().filter(|&nsid| nsid > 0));
+        let (drive, nsid) = found.ok_or_else(|| {
+            format!("{text:?} is no namespace; give drive-0 for the first of a drive, drive-0/2 for its second")
+        })?;
+        Ok(Self { drive, nsid })
     }
 }
 
@@ -90,6 +114,14 @@ pub(crate) enum Switch {
         address: SocketAddr,
         /// Whether it listens
         state: OnOff,
+    },
+    /// Give a namespace of a drive another size, while it is served; a smaller one loses the blocks at its end
+    Resize {
+        /// The namespace, by the name of its NBD export: drive-0, or drive-0/2 for the second one
+        namespace: NamespaceName,
+        /// Its size, as in 512MiB, a multiple of 4 KiB
+        #[arg(value_parser = bytes)]
+        size: u64,
     },
     /// Let other storage take the place of a leg of a volume, and rebuild it while the volume serves
     Replace {

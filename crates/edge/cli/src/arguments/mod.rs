@@ -6,7 +6,7 @@ mod serve;
 mod trace;
 mod values;
 
-pub(crate) use control::{AgeLevel, CtlOptions, Switch};
+pub(crate) use control::{AgeLevel, CtlOptions, NamespaceName, Switch};
 pub(crate) use cvfs::{CvfsCommand, CvfsManageOptions, CvfsMkfsOptions, CvfsMountOptions, CvfsShrinkOptions};
 pub(crate) use serve::{BillboardOptions, LoadOptions, ReplayOptions, ServeOptions, TlsHash, TlsKeyOptions};
 pub(crate) use trace::{CachesOptions, ConvertOptions, TraceCommand};

@@ -1,6 +1,6 @@
 //! Options of commands that serve, and of those beside them.
 
-use super::values::{address, nqn, seconds, seed, some_seconds};
+use super::values::{address, depth, nqn, seconds, seed, some_seconds};
 use crate::byte_count::bytes;
 use clap::{ArgGroup, Args, ValueEnum};
 use flashyard_live::NbdAddress;
@@ -83,7 +83,7 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
     /// Put load on the drives from inside the program, so many requests in flight, and compare every byte
-    #[arg(long, value_name = "DEPTH", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "DEPTH", value_parser = depth)]
     pub(crate) load: Option<u16>,
     /// Tell more of what happens
     #[arg(long, short)]

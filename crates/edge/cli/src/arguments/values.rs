@@ -56,6 +56,12 @@ pub(super) fn some_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Requests in flight of a load.
+pub(super) fn depth(text: &str) -> Result<u16, String> {
+    let depth = text.parse().ok().filter(|depth| (1..=4096).contains(depth));
+    depth.ok_or_else(|| "give the requests in flight, from 1 to 4096; without --load there are none".to_owned())
+}
+
 /// The number of a drive.
 pub(super) fn number(text: &str) -> Result<u16, String> {
     text.parse().map_err(|_| "give the number of a drive, from 0 on".to_owned())

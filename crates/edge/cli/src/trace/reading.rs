@@ -1,9 +1,10 @@
 //! Trace files on their way in: opened as a format, with progress on the terminal.
 
 use super::plot::count;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,21 @@ pub(super) fn open_as(file: &Path, format: Option<&str>) -> Result<TraceReader> 
             .with_context(|| format!("--format {name}: there is no such format, give one of {}", Format::names()))
     };
     let format = format.map(known).transpose()?;
+    if is_parquet(file) {
+        bail!(
+            "{}: this is Parquet, which `trace convert` writes for other programs and no command here reads; give the trace \
+             that it was made of, or its iolog (`trace convert --to iolog`)",
+            file.display()
+        );
+    }
     Ok(open(file, OpenOptions { format })?)
+}
+
+/// Whether a file begins as Parquet does. One that cannot be read is reported by its reader.
+fn is_parquet(file: &Path) -> bool {
+    let mut word = [0; 4];
+    let is_file = std::fs::metadata(file).is_ok_and(|found| found.is_file());
+    is_file && std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut word)).is_ok() && &word == b"PAR1"
 }
 
 /// Rows read so far, on the terminal. How many will come is not known: traces are compressed streams.

@@ -35,6 +35,11 @@ impl Claims {
         self.requests().any(|(_, request)| request.volume == volume)
     }
 
+    /// Whether a request waits that reaches to this block of a volume or behind it.
+    pub(super) fn any_waits_behind(&self, volume: VolumeId, block: u64) -> bool {
+        self.requests().any(|(_, request)| request.volume == volume && end_of(request) > block)
+    }
+
     /// Requests that wait, with their turns.
     fn requests(&self) -> impl Iterator<Item = (u64, &VolumeRequest)> {
         self.waiting.iter().filter_map(|(turn, inbound)| match inbound {
@@ -125,6 +130,16 @@ pub(super) fn changes(request: &VolumeRequest, claim: &Claim) -> bool {
             // One that is not known here counts as a change.
             _ => meets(request.first),
         }
+}
+
+/// The block behind the last one that a request is about.
+pub(super) fn end_of(request: &VolumeRequest) -> u64 {
+    let last = match request.operation {
+        Operation::Flush => 0,
+        Operation::Remap => request.first.max(request.source),
+        _ => request.first,
+    };
+    last.saturating_add(request.count.into())
 }
 
 fn overlap(one: &Claim, other: &Claim) -> bool {

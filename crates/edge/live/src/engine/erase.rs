@@ -8,10 +8,10 @@
 //! before the first block goes, and the end after the last: a process that is killed in between goes on when it is started again.
 
 use super::Engine;
-use super::manage;
 use super::request::{Carried, Erasing, Job, Stage, Step, unanswered};
 use super::tables::{expect_metadata, job_number, prepare, set_table, show, tell};
 use super::window::Window;
+use super::{manage, resize};
 use crate::error::EngineError;
 use crate::media::{BlockFormat, Erase, Erasures, SanitizeOutcome};
 use crate::namespaces::{Extent, ManageError};
@@ -221,6 +221,11 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
             let job = engine.erasing.remove(place);
             match job.kind {
                 Job::Erase(erase) => end(engine, job, erase),
+                Job::Shrink { .. } | Job::Grow { .. } => {
+                    let world = job.world;
+                    resize::end(engine, job);
+                    manage::try_again(engine, world);
+                }
                 _ => manage::end(engine, job),
             }
             return Ok(true);
@@ -232,6 +237,9 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
 /// Whether anything of clients is under way that an erasure waits for.
 fn is_used(engine: &Engine, place: usize) -> bool {
     let volumes = &engine.erasing[place].volumes;
+    if let Job::Shrink { units } = engine.erasing[place].kind {
+        return volumes.iter().any(|&volume| resize::is_end_used(engine, volume, units));
+    }
     let is_of_it = |volume: VolumeId| volumes.contains(&volume);
     unanswered(&engine.pending).any(|(_, it)| it.step != Step::Erasure && is_of_it(it.request.volume))
         || engine.changes.iter().any(|(_, change)| is_of_it(change.request.volume))

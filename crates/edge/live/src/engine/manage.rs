@@ -4,13 +4,13 @@
 //! before its first block goes, so a process that is killed in between leaves space that no namespace has, and the next process
 //! deallocates what is left there. A namespace is created where nothing is mapped, and what should be is deallocated before.
 
-use super::Engine;
 use super::request::{Erasing, Job, Waiting};
-use super::tables::{
-    block_of, can_divide, expect_metadata, job_number, prepare, set_table, table_of, take_table, tell,
-};
+use super::space::{add, free_space, is_pinned, no_room};
+use super::tables::{block_of, can_divide, expect_metadata, prepare, set_table, table_of, take_table, tell};
+use super::{Engine, resize};
 use crate::media::{BlockFormat, RecordKind};
-use crate::namespaces::{Entry, Extent, Manage, ManageError, Table, free_of, take, units_of};
+use crate::namespaces::{Entry, Manage, ManageError, Table, take};
+use crate::operator::{OPERATOR, Wanted};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_nvmf::target::Attachment;
 use flashyard_units::{DriveId, VolumeId};
@@ -24,6 +24,7 @@ pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), world: Volu
         }
         Manage::Delete { nsid } => delete(engine, (front, tag), world, *nsid).map(|()| None),
         Manage::Attach { nsid, attachment } => attach(engine, world, *nsid, attachment).map(|()| Some(*nsid)),
+        Manage::Resize { nsid, bytes } => resize::begin(engine, (front, tag), world, (*nsid, *bytes)).map(|()| None),
     });
     let is_cleaned = engine.erasing.iter().any(|job| job.world == world && job.kind == Job::Delete && job.by.is_none());
     match done {
@@ -33,6 +34,15 @@ pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), world: Volu
             engine.waiting.push(Waiting { client: (front, tag), world, wish });
         }
         Err(error) => engine.fronts.managed(front, tag, Err(error)),
+    }
+}
+
+/// Begins what the operator wants of the namespaces of a drive.
+pub(super) fn begin_wanted(engine: &mut Engine, wanted: Wanted) {
+    let on = engine.volume_on.get(wanted.drive.index()).copied().flatten();
+    let world = on.filter(|volume| engine.exports.contains(volume));
+    if let Some((tag, world, wish)) = engine.fronts.operator.begin(wanted, world) {
+        begin(engine, (OPERATOR, tag), world, wish);
     }
 }
 
@@ -53,7 +63,6 @@ fn create(
     world: VolumeId,
     (blocks, block, is_private): (u64, BlockFormat, bool),
 ) -> Result<(), ManageError> {
-    let units = engine.spaces.world(world).limits.blocks;
     let needed = blocks.div_ceil(u64::from(SLOT_BYTES / block.data_bytes));
     let table = table_of(engine, world);
     let jobs = || engine.erasing.iter().filter(|job| job.world == world);
@@ -61,12 +70,8 @@ fn create(
     let nsid =
         (1..=crate::namespaces::NAMESPACES_MAX).find(|nsid| table.entry(*nsid).is_none() && !busy.contains(nsid));
     let nsid = nsid.ok_or(ManageError::NoIdentifier)?;
-    let taken = table.entries.iter().flat_map(|entry| entry.extents.iter().copied());
-    let held = jobs().filter(|job| !matches!(job.kind, Job::Erase(_))).flat_map(|job| job.extents.iter().copied());
-    let free = free_of(units, taken.chain(held));
-    let bytes = |units: u64| units.saturating_mul(u64::from(SLOT_BYTES));
-    let no_room = ManageError::NoRoom { needed_bytes: bytes(needed), free_bytes: bytes(units_of(&free)) };
-    let extents = take(&free, needed).ok_or(no_room)?;
+    let free = free_space(engine, world, &table);
+    let extents = take(&free, needed).ok_or_else(|| no_room(needed, &free))?;
     prepare(engine, world, block).map_err(|error| ManageError::NotKept(error.to_string()))?;
     let attachment = Attachment::NONE;
     let entry =
@@ -85,7 +90,7 @@ fn delete(engine: &mut Engine, client: (usize, u64), world: VolumeId, nsid: Opti
     }
     let nsids: Vec<u32> = named.iter().map(|entry| entry.nsid).collect();
     let volumes: Vec<VolumeId> = nsids.iter().map(|&nsid| engine.spaces.volume_of(world, nsid)).collect();
-    if engine.fronts.iter().any(|front| volumes.iter().any(|&volume| front.pins(volume))) {
+    if volumes.iter().any(|&volume| is_pinned(engine, volume)) {
         return Err(ManageError::Refused("it is used by a client that cannot be told"));
     }
     if engine.spaces.table(world).is_none() {
@@ -105,18 +110,6 @@ fn attach(engine: &mut Engine, world: VolumeId, nsid: u32, attachment: &Attachme
     let mut table = table_of(engine, world);
     table.entry_mut(nsid).ok_or(ManageError::Unknown(nsid))?.attachment = attachment.clone();
     set_table(engine, world, table)
-}
-
-fn add(
-    engine: &mut Engine,
-    world: VolumeId,
-    kind: Job,
-    (nsids, volumes): (Vec<u32>, Vec<VolumeId>),
-    extents: Vec<Extent>,
-    by: Option<(usize, u64)>,
-) {
-    let number = job_number(engine);
-    engine.erasing.push(Erasing::new(number, world, kind, (nsids, volumes), extents, by));
 }
 
 /// All of it is deallocated: the namespace comes, or its space is free.
@@ -143,6 +136,11 @@ pub(super) fn end(engine: &mut Engine, job: Erasing) {
     if let Some((front, tag)) = job.by {
         engine.fronts.managed(front, tag, done);
     }
+    try_again(engine, world);
+}
+
+/// Space may be free: what has waited for it is tried again.
+pub(super) fn try_again(engine: &mut Engine, world: VolumeId) {
     let (now, later) = std::mem::take(&mut engine.waiting).into_iter().partition(|waiting| waiting.world == world);
     engine.waiting = later;
     now.into_iter().for_each(|Waiting { client, world, wish }: Waiting| begin(engine, client, world, wish));

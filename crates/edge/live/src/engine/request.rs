@@ -104,6 +104,10 @@ pub(super) enum Job {
     Delete,
     /// A new namespace gets it.
     Create(Box<Entry>),
+    /// A namespace that has become smaller has lost it: what lies behind so many of its units.
+    Shrink { units: u64 },
+    /// A namespace gets it, and has so many blocks then.
+    Grow { blocks: u64 },
 }
 
 /// How far a job is that deallocates space.

@@ -4,6 +4,7 @@ use crate::clock::WallClock;
 use crate::stream::{Opening, Stream};
 use crate::tls::TlsError;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify};
+use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::nvm::NvmCommand;
 use flashyard_nvme::{IDENTIFY_BYTES, NSID_ALL, Sqe, Status};
 use flashyard_nvmf::initiator::{
@@ -278,6 +279,11 @@ impl Host {
     pub fn log_page(&mut self, page: u8, len_bytes: u32) -> Result<Vec<u8>, HostError> {
         let get = GetLogPage { page, nsid: NSID_ALL, len_bytes: len_bytes.into(), ..GetLogPage::default() };
         self.ask(AdminCommand::GetLogPage(get), Data::ToHost(len_bytes)).map(|done| done.data)
+    }
+
+    /// Events that the controller has announced since the last call, heard while the host waited for answers on its admin queue.
+    pub fn take_events(&mut self) -> Vec<AsyncEvent> {
+        std::mem::take(&mut self.admin.effects.events)
     }
 
     /// A structure of Identify about a namespace, 4096 bytes, by its number of [`cns`](flashyard_nvme::admin::cns).

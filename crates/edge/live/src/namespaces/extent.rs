@@ -52,10 +52,66 @@ pub(crate) fn take(free: &[Extent], units: u64) -> Option<Vec<Extent>> {
     (left == 0).then_some(taken)
 }
 
+/// The first `units` of these extents, and the rest.
+pub(crate) fn cut(extents: &[Extent], units: u64) -> (Vec<Extent>, Vec<Extent>) {
+    let (mut kept, mut rest, mut left) = (Vec::new(), Vec::new(), units);
+    for &Extent { first, units } in extents {
+        let here = units.min(left);
+        left -= here;
+        kept.extend((here > 0).then_some(Extent { first, units: here }));
+        rest.extend((here < units).then_some(Extent { first: first + here, units: units - here }));
+    }
+    (kept, rest)
+}
+
+/// Takes `units` of what is free for a namespace that has `own`: what lies behind its end first, so that it stays in one piece where
+/// it can. `None` where there are not so many.
+pub(crate) fn take_behind(own: &[Extent], free: &[Extent], units: u64) -> Option<Vec<Extent>> {
+    let end = own.last().map(Extent::end);
+    let behind = free.iter().find(|extent| Some(extent.first) == end).copied();
+    let Some(behind) = behind else { return take(free, units) };
+    let near = Extent { units: behind.units.min(units), ..behind };
+    let elsewhere: Vec<Extent> = free.iter().filter(|extent| **extent != behind).copied().collect();
+    let mut taken = vec![near];
+    taken.extend(take(&elsewhere, units - near.units).filter(|_| near.units < units).unwrap_or_default());
+    (units_of(&taken) == units).then_some(taken)
+}
+
+/// Extents of which none begins where the one before it ends.
+pub(crate) fn joined(extents: &[Extent]) -> Vec<Extent> {
+    let mut joined: Vec<Extent> = Vec::new();
+    for extent in extents {
+        match joined.last_mut() {
+            Some(last) if last.end() == extent.first => last.units += extent.units,
+            _ => joined.push(*extent),
+        }
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_namespace_grows_behind_its_end_and_keeps_its_beginning() {
+        let extent = |first, units| Extent { first, units };
+        let own = [extent(10, 5), extent(30, 5)];
+        let free = [extent(0, 10), extent(20, 4), extent(35, 3)];
+        assert_eq!(take_behind(&own, &free, 3), Some(vec![extent(35, 3)]));
+        assert_eq!(take_behind(&own, &free, 7), Some(vec![extent(35, 3), extent(20, 4)]));
+        assert_eq!(take_behind(&own, &free, 17), Some(vec![extent(35, 3), extent(0, 10), extent(20, 4)]));
+        assert_eq!(take_behind(&own, &free, 18), None);
+        assert_eq!(take_behind(&own, &free[..2], 4), Some(vec![extent(20, 4)]));
+        assert_eq!(
+            joined(&[extent(30, 5), extent(35, 3), extent(20, 4), extent(24, 1)]),
+            [extent(30, 8), extent(20, 5)]
+        );
+        assert_eq!(cut(&own, 7), (vec![extent(10, 5), extent(30, 2)], vec![extent(32, 3)]));
+        assert_eq!(cut(&own, 5), (vec![extent(10, 5)], vec![extent(30, 5)]));
+        assert_eq!(cut(&own, 0), (vec![], own.to_vec()));
+    }
 
     proptest! {
         #[test]

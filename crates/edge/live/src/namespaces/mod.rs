@@ -8,7 +8,7 @@ mod extent;
 mod spaces;
 mod table;
 
-pub(crate) use extent::{Extent, free_of, take, units_of};
+pub(crate) use extent::{Extent, cut, free_of, joined, take, take_behind, units_of};
 pub use spaces::NamespaceInfo;
 pub(crate) use spaces::Spaces;
 pub use table::NAMESPACES_MAX;
@@ -38,6 +38,13 @@ pub enum Manage {
         /// Its hosts afterwards.
         attachment: flashyard_nvmf::target::Attachment,
     },
+    /// One of them is larger or smaller.
+    Resize {
+        /// Which.
+        nsid: u32,
+        /// Its size afterwards.
+        bytes: u64,
+    },
 }
 
 /// Why the namespaces of a drive stay as they are.
@@ -57,6 +64,9 @@ pub enum ManageError {
     /// There is no such namespace.
     #[error("there is no namespace {0}")]
     Unknown(u32),
+    /// A size that no namespace can have.
+    #[error("a size is a multiple of 4 KiB, and not 0")]
+    Size,
     /// Not now, or not on this drive.
     #[error("{0}")]
     Refused(&'static str),

@@ -1,6 +1,6 @@
 //! Where the blocks of volumes lie in the volumes of the world.
 
-use super::extent::{Extent, units_of};
+use super::extent::{Extent, cut, units_of};
 use super::table::{NAMESPACES_MAX, Table};
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
@@ -22,6 +22,8 @@ pub(crate) struct Space {
     pub(crate) metadata: Metadata,
     /// Units of it that hold something, where it is a part.
     used: u64,
+    /// Its extents go on to an end that it has lost, for requests under way.
+    keeps_end: bool,
 }
 
 /// A namespace as front ends see it.
@@ -59,6 +61,7 @@ impl Spaces {
             extents: vec![Extent { first: 0, units: volume.limits.blocks }],
             metadata: Metadata::None,
             used: 0,
+            keeps_end: false,
         };
         Self { tables: vec![None; world.len()], spaces: world.iter().map(whole).collect(), world }
     }
@@ -147,6 +150,7 @@ impl Spaces {
                 extents: Vec::new(),
                 metadata: Metadata::None,
                 used: 0,
+                keeps_end: false,
             };
             let count = self.world.len() * NAMESPACES_MAX as usize;
             let behind: Vec<Space> = (self.world.len()..count).map(nowhere).collect();
@@ -156,10 +160,12 @@ impl Spaces {
             let volume = self.volume_of(world, entry.nsid);
             let space = &mut self.spaces[volume.index()];
             if space.is_whole || space.extents != entry.extents {
-                let extents = entry.extents.clone();
-                let units = extents.iter().flat_map(|extent| extent.first..extent.end());
+                let is_cut = space.keeps_end && cut(&space.extents, entry.units()).0 == entry.extents;
+                let extents = if is_cut { space.extents.clone() } else { entry.extents.clone() };
+                let units = entry.extents.iter().flat_map(|extent| extent.first..extent.end());
                 let used = units.filter(|&unit| is_mapped(unit)).count() as u64;
-                *space = Space { world, is_whole: false, extents, metadata: Metadata::None, used };
+                let metadata = Metadata::None;
+                *space = Space { world, is_whole: false, extents, metadata, used, keeps_end: is_cut };
             }
             space.metadata = entry.block.metadata;
         }
@@ -170,7 +176,24 @@ impl Spaces {
     pub(crate) fn forget(&mut self, volume: VolumeId) {
         let world = self.world_of(volume);
         let metadata = Metadata::None;
-        self.spaces[volume.index()] = Space { world, is_whole: false, extents: Vec::new(), metadata, used: 0 };
+        let (is_whole, extents, used, keeps_end) = (false, Vec::new(), 0, false);
+        self.spaces[volume.index()] = Space { world, is_whole, extents, metadata, used, keeps_end };
+    }
+
+    /// A namespace will lose its end in [`Spaces::divide`]: that is there for requests under way until [`Spaces::settle`].
+    pub(crate) fn keep_end(&mut self, volume: VolumeId) {
+        self.spaces[volume.index()].keeps_end = true;
+    }
+
+    /// Nothing is under way to the end that a namespace has lost.
+    pub(crate) fn settle(&mut self, volume: VolumeId) {
+        let (world, nsid) = (self.world_of(volume), self.nsid_of(volume));
+        let entry = self.tables[world.index()].as_ref().and_then(|table| table.entry(nsid));
+        let space = &mut self.spaces[volume.index()];
+        space.keeps_end = false;
+        if let Some(entry) = entry {
+            space.extents.clone_from(&entry.extents);
+        }
     }
 
     /// Blocks of a volume of the world that was not divided have this metadata from now on.
@@ -350,5 +373,22 @@ mod tests {
         );
         assert_eq!(spaces.free_bytes(drive), 60 * u64::from(SLOT_BYTES));
         assert_eq!(spaces.free_bytes(VolumeId::new(1)), 0);
+    }
+
+    #[test]
+    fn a_namespace_that_shrinks_keeps_its_end_for_requests_under_way() {
+        let mut spaces = spaces();
+        let drive = VolumeId::new(0);
+        let table = |units| Table::divided(100, BlockFormat::plain(SLOT_BYTES), &[units]).expect("there is room");
+        spaces.divide(drive, table(40), |_| true);
+        assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 40 }]);
+        spaces.keep_end(drive);
+        spaces.divide(drive, table(30), |_| true);
+        assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 40 }]);
+        assert_eq!((spaces.of(drive).used(), spaces.free_bytes(drive)), (Some(30), 70 * u64::from(SLOT_BYTES)));
+        spaces.settle(drive);
+        assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 30 }]);
+        spaces.divide(drive, table(20), |_| true);
+        assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 20 }]);
     }
 }

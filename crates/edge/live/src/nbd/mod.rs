@@ -6,11 +6,13 @@
 
 mod peer;
 mod replies;
+mod resize;
 mod stream;
 
 use crate::acceptor::Acceptor;
 use crate::connection::Reading;
 use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::namespaces::ManageError;
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
@@ -167,6 +169,10 @@ impl Nbd {
                 self.tell_status(place, &request, one, cost, context);
                 continue;
             }
+            if request.kind == Kind::Resize {
+                self.resize(place, &request, cost, context);
+                continue;
+            }
             let writes = request.kind == Kind::Write;
             self.begin(place, request, cost, context);
             // The engine keeps the buffer of a write, and gives another one back.
@@ -249,8 +255,8 @@ impl Nbd {
         let Request { cookie, export, kind, offset_bytes, len_bytes, force_unit_access, payload } = request;
         let VolumeInfo { id: volume, block_bytes, protected, .. } = self.volumes[export];
         let (operation, payload) = match kind {
-            // Queries of the map are answered before this.
-            Kind::Read { .. } | Kind::BlockStatus { .. } => (Operation::Read, Payload::None),
+            // Queries of the map, and sizes, are no requests to a drive.
+            Kind::Read { .. } | Kind::BlockStatus { .. } | Kind::Resize => (Operation::Read, Payload::None),
             Kind::Write => (Operation::Write, Payload::Bytes(payload)),
             Kind::Flush => (Operation::Flush, Payload::None),
             Kind::Trim | Kind::WriteZeroes { hole: true } => (Operation::Trim, Payload::None),
@@ -274,8 +280,10 @@ impl Nbd {
             self.under_way.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
             peer.ended(cost);
+            let has_shrunk = context.volume(volume).is_some_and(|now| first + u64::from(count) > now.limits.blocks);
             let failure = match refused {
                 Refused::Reserved { .. } => Failure::new(ErrorCode::Io, "a host of NVMe/TCP has reserved the drive"),
+                _ if has_shrunk => Failure::new(ErrorCode::NoSpace, "the range ends beyond the export"),
                 _ => Failure::new(ErrorCode::Invalid, "the volume does not take this request"),
             };
             let form = peer.session.replies();
@@ -300,7 +308,8 @@ impl Nbd {
             && self.volumes.iter().all(|known| known.id != volume)
         {
             let named = format!("{name}/{}", context.nsid_of(volume));
-            self.exports.push(Export { has_map: context.has_map(), ..export(&named, now) });
+            let can_resize = resize::can_resize(volume, context);
+            self.exports.push(Export { has_map: context.has_map(), can_resize, ..export(&named, now) });
             self.volumes.push(*now);
         }
     }
@@ -330,6 +339,8 @@ fn export(name: &str, volume: &VolumeInfo) -> Export {
     Export {
         name: name.to_owned(),
         size_bytes: volume.size_bytes(),
+        size_max_bytes: volume.size_bytes(),
+        can_resize: false,
         block_bytes: volume.block_bytes,
         is_away: false,
         is_gone: false,
@@ -350,8 +361,9 @@ impl FrontEnd for Nbd {
         for (export, volume) in self.exports.iter_mut().zip(&mut self.volumes) {
             export.is_gone = context.volume(volume.id).is_none();
             *volume = context.volume(volume.id).copied().unwrap_or(*volume);
-            (export.size_bytes, export.block_bytes) = (volume.size_bytes(), volume.block_bytes);
+            resize::set_first_size(export, volume);
             export.has_map = context.has_map();
+            export.can_resize = resize::can_resize(volume.id, context);
             export.is_away |= context.erasing(volume.id).is_some();
         }
         let token = context.token(0);
@@ -423,6 +435,10 @@ impl FrontEnd for Nbd {
         self.dirty.mark(place);
     }
 
+    fn managed(&mut self, tag: u64, done: Result<u32, ManageError>) {
+        self.resized(tag, done);
+    }
+
     fn send(&mut self, context: &mut Context<'_>) {
         context.budget.give(self.under_way.take_ended_cost());
         Marked::look(
@@ -461,18 +477,25 @@ impl FrontEnd for Nbd {
         }
     }
 
-    /// Clients know the size of blocks from the beginning of their connections, which end for that.
+    /// Clients know the size of blocks from the beginning of their connections, which end for that. Another size of the export goes
+    /// with them: what they ask for beyond it fails.
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(&now) = context.volume(volume) else { return self.remove(volume, context) };
         self.add(volume, context);
         for export in 0..self.volumes.len() {
             if self.volumes[export].id == volume {
-                self.exports[export].is_gone = false;
+                let is_erased = context.erasing(volume).is_some();
+                let is_other = is_erased || self.volumes[export].block_bytes != now.block_bytes;
                 self.volumes[export] = now;
-                self.exports[export].size_bytes = now.size_bytes();
-                self.exports[export].block_bytes = now.block_bytes;
-                self.exports[export].is_away = context.erasing(volume).is_some();
-                self.close_export(export, context);
+                if is_other || self.exports[export].is_gone {
+                    resize::set_first_size(&mut self.exports[export], &now);
+                } else {
+                    resize::set_size(&mut self.exports[export], &now);
+                }
+                (self.exports[export].is_gone, self.exports[export].is_away) = (false, is_erased);
+                if is_other {
+                    self.close_export(export, context);
+                }
             }
         }
     }

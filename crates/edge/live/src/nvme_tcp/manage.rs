@@ -42,7 +42,7 @@ pub(super) fn settle(target: &mut Target, demand: &Demand, done: Result<u32, Man
         Err(ManageError::NoRoom { needed_bytes, .. }) => return settle_without_room(target, demand, needed_bytes),
         Err(ManageError::NoIdentifier) => Status::NAMESPACE_IDENTIFIER_UNAVAILABLE,
         Err(ManageError::Unknown(_)) => Status::INVALID_NAMESPACE,
-        Err(error @ (ManageError::Refused(_) | ManageError::NotKept(_))) => {
+        Err(error @ (ManageError::Refused(_) | ManageError::NotKept(_) | ManageError::Size)) => {
             tracing::warn!(%error, "the namespaces of a drive stay as they are");
             Status::OPERATION_DENIED
         }

@@ -22,6 +22,7 @@ mod ports;
 mod protect;
 mod self_test;
 mod subsystems;
+mod telemetry;
 mod work;
 
 pub use ports::ListenError;

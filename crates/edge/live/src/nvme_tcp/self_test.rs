@@ -93,8 +93,7 @@ impl SelfTests {
 
     fn run(&mut self, (nsid, code): (u32, u8), by: Option<Demand>, drive: VolumeId, context: &Context<'_>) {
         let named = context.namespaces(drive).into_iter().filter(|it| nsid == NSID_ALL || it.nsid == nsid);
-        let units = |volume| context.volume(volume).map_or(0, |it| it.size_bytes().div_ceil(4096));
-        let namespaces = named.map(|it| (it.nsid, it.volume, units(it.volume))).collect();
+        let namespaces = named.map(|it| (it.nsid, it.volume, units_of(it.volume, context))).collect();
         let (begun, at, looked_at, failed) = (context.elapsed(), (0, 0), 0, None);
         self.running = Some(Running { code, by, begun, next: begun, namespaces, at, looked_at, failed });
         (self.log.operation, self.log.completion) = (code, 0);
@@ -166,10 +165,24 @@ impl SelfTests {
         }
     }
 
+    /// Whether one is under way, in words.
+    pub(super) fn state(&self) -> &'static str {
+        match self.log.operation {
+            SelfTestLog::EXTENDED => "an extended one is under way",
+            SelfTestLog::SHORT => "a short one is under way",
+            _ => "none is under way",
+        }
+    }
+
     /// Lets hosts know.
     pub(super) fn tell(&self, target: &mut Target, subsystem: usize) {
         set_self_test(target, subsystem, self.log);
     }
+}
+
+/// Units of 4 KiB of a volume, now.
+fn units_of(volume: VolumeId, context: &Context<'_>) -> u64 {
+    context.volume(volume).map_or(0, |it| it.size_bytes().div_ceil(4096))
 }
 
 /// How a test ends before its time, if it does.
@@ -198,7 +211,9 @@ fn look(running: &mut Running, mut units: u64, context: &Context<'_>) {
         let first = running.at.1;
         let end = (first + units).min(all);
         if running.failed.is_none() {
-            let damaged = (first..end).find(|&unit| !context.is_unit_whole(volume, unit));
+            // It may have become smaller since the test began.
+            let there = end.min(units_of(volume, context));
+            let damaged = (first..there).find(|&unit| !context.is_unit_whole(volume, unit));
             running.failed = damaged.map(|unit| (nsid, unit * context.blocks_of_unit(volume)));
         }
         (units, running.looked_at) = (units - (end - first), running.looked_at + (end - first));

@@ -1,6 +1,7 @@
 //! Drives as subsystems of the target: what hosts are told of them, what hosts ask of them, and what of it is kept.
 
 use super::self_test::SelfTests;
+use super::telemetry::{self, Seen};
 use super::{erasure, health, manage};
 use crate::front::{BlockState, Context};
 use crate::media::{Life, RecordKind};
@@ -12,8 +13,8 @@ use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
     Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, lose_power, next_change,
-    restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_used_blocks,
-    settle_change, strangers_to,
+    restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_telemetry,
+    set_used_blocks, settle_change, strangers_to,
 };
 use flashyard_served::{Control, Refused};
 use flashyard_units::VolumeId;
@@ -86,6 +87,7 @@ impl Subsystems {
             tests.iter().for_each(|tests| tests.tell(target, subsystem));
             self.self_tests.push(tests);
             if is_zoned(target, subsystem) {
+                context.zoned.insert(self.volumes[subsystem]);
                 self.find_zones(target, subsystem, context);
             }
             if let Some(kept) = context.record(self.volumes[subsystem], RecordKind::Reservations).and_then(kept_in) {
@@ -146,7 +148,26 @@ impl Subsystems {
         figures.erasure = erasure::of(drive, context);
         let units = bytes / u64::from(SLOT_BYTES);
         figures.capacity = context.capacity(drive).map(|left| health::capacity(&health, &life, &left, units));
+        let warnings = figures.smart.critical_warning;
         target.set_figures(subsystem, figures);
+        if let Some(layout) = context.layout(drive) {
+            let of = |it: NamespaceInfo| {
+                let volume = context.volume(it.volume)?;
+                Some((it.nsid, volume.limits.blocks, context.used_blocks(it.volume).unwrap_or_default()))
+            };
+            let namespaces: Vec<_> = context.namespaces(drive).into_iter().filter_map(of).collect();
+            let self_tests = self.self_tests.get(subsystem).and_then(Option::as_ref);
+            let seen = Seen {
+                health: &health,
+                life: &life,
+                superblocks: layout.superblocks,
+                free_bytes,
+                namespaces: &namespaces,
+                self_tests: self_tests.map_or("never", SelfTests::state),
+                erases: &context.erase_counts(drive),
+            };
+            set_telemetry(target, subsystem, telemetry::texts(&seen), warnings);
+        }
     }
 
     /// Lets hosts that look at a drive again and again see what it is like now, though not more often than this pays.

@@ -7,6 +7,8 @@ fn exports() -> Vec<Export> {
     let export = |name: &str, blocks: u64| Export {
         name: name.into(),
         size_bytes: blocks * 4096,
+        size_max_bytes: blocks * 4096,
+        can_resize: false,
         block_bytes: 4096,
         is_away: false,
         is_gone: false,
@@ -328,5 +330,41 @@ proptest! {
         let said = if attach { structured(true, &[noise]) } else { [vec![0, 0, 0, 1], noise].concat() };
         let out = hear(&said, &[said.len() / 2]);
         prop_assert!(out.bytes.len() <= 20 * 300);
+    }
+}
+
+#[test]
+fn a_size_is_asked_for_where_the_export_says_so_and_what_it_has_lost_is_no_space() {
+    let mut exports = exports();
+    (exports[1].can_resize, exports[1].size_max_bytes) = (true, 20 * 4096);
+    let hear = |said: &[Vec<u8>]| {
+        let mut out = Output::default();
+        let mut session = Session::new(&mut out);
+        session.receive(&said.concat(), &exports, &mut out);
+        out
+    };
+    let attach = |name, asked: Vec<u8>| hear(&[vec![0, 0, 0, 3], go(7, name), asked]);
+    let told = |out: &Output, size: u64| {
+        let at = out.bytes.windows(8).position(|bytes| bytes == (size * 4096).to_be_bytes()).expect("the size") + 8;
+        u16::from_be_bytes([out.bytes[at], out.bytes[at + 1]]) & 1 << 9
+    };
+    let out = attach("second", request(8, 0, 1, 8 * 4096, 77, &[]));
+    assert_eq!(
+        (out.requests[0].kind, out.requests[0].offset_bytes, out.requests[0].len_bytes),
+        (Kind::Resize, 8 * 4096, 0)
+    );
+    assert_eq!((told(&out, 16), told(&attach("first", Vec::new()), 256)), (1 << 9, 0));
+    let cases = [
+        ("first", request(8, 0, 1, 4096, 0, &[]), ErrorCode::Unsupported),
+        ("second", request(8, 0, 1, 100, 0, &[]), ErrorCode::Invalid),
+        ("second", request(8, 1 << 3, 1, 4096, 0, &[]), ErrorCode::Invalid),
+        ("second", request(0, 0, 1, 19 * 4096, 4096, &[]), ErrorCode::NoSpace),
+        ("second", request(0, 0, 1, 20 * 4096, 4096, &[]), ErrorCode::Invalid),
+        ("second", request(4, 0, 1, 15 * 4096, 8192, &[]), ErrorCode::NoSpace),
+    ];
+    for (number, (name, asked, error)) in cases.into_iter().enumerate() {
+        let out = attach(name, asked);
+        assert_eq!(out.bytes[out.bytes.len() - SIMPLE_BYTES..], simple_reply(1, error), "case {number}");
+        assert!(out.requests.is_empty(), "case {number}");
     }
 }

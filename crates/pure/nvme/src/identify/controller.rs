@@ -202,6 +202,8 @@ pub struct IdentifyController {
 const _: () = assert!(size_of::<IdentifyController>() == crate::IDENTIFY_BYTES);
 
 impl IdentifyController {
+    /// Log page attributes: telemetry.
+    pub const LOG_TELEMETRY: u8 = 1 << 3;
     /// Optional admin command: Format NVM.
     pub const FORMAT: u16 = 1 << 1;
     /// Optional admin command: Device Self-test.

@@ -6,6 +6,7 @@ mod discovery;
 mod health;
 mod sanitize;
 mod self_test;
+mod telemetry;
 
 pub use ana::{AnaGroup, AnaState, ana_log, read_ana_log};
 pub use capacity::CapacityLog;
@@ -13,6 +14,7 @@ pub use discovery::{DiscoveryEntry, DiscoveryHeader, discovery_log};
 pub use health::{ErrorEntry, FirmwareSlots, SmartLog};
 pub use sanitize::SanitizeLog;
 pub use self_test::{SelfTestLog, SelfTestResult};
+pub use telemetry::TelemetryHeader;
 
 /// Identifiers of log pages.
 pub mod page {
@@ -30,6 +32,10 @@ pub mod page {
     pub const EFFECTS: u8 = 0x05;
     /// Self-tests, [`super::SelfTestLog`].
     pub const SELF_TEST: u8 = 0x06;
+    /// Telemetry that a host has asked for, [`super::TelemetryHeader`].
+    pub const TELEMETRY_HOST: u8 = 0x07;
+    /// Telemetry that a controller has written down by itself, likewise.
+    pub const TELEMETRY_CONTROLLER: u8 = 0x08;
     /// Asymmetric namespace access.
     pub const ANA: u8 = 0x0C;
     /// Discovery.

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::effects::SessionId;
+use super::insides::Asked;
 use super::notices::Notices;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::ErrorEntry;
@@ -71,6 +72,7 @@ pub(super) struct Controller {
     pub(super) notices: Notices,
     pub(super) errors: VecDeque<ErrorEntry>,
     pub(super) error_count: u64,
+    pub(super) telemetry: Asked,
     /// Namespaces that are attached to it, in ascending order.
     namespaces: Vec<u32>,
 }
@@ -156,6 +158,7 @@ impl Controller {
             notices: Notices::default(),
             errors: VecDeque::new(),
             error_count: 0,
+            telemetry: Asked::default(),
             namespaces: Vec::new(),
         }
     }

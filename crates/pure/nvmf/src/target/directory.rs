@@ -7,6 +7,7 @@ use super::controller::{Class, Controller};
 use super::effects::{Command, SessionId};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
+use super::insides::Insides;
 use super::keeping::Keeping;
 use super::reservation::Reservations;
 use super::zones::{AllZones, zones_of};
@@ -109,6 +110,8 @@ pub struct Target {
     pub(super) keeping: Keeping,
     /// By subsystem: its self-tests.
     pub(super) self_tests: Vec<SelfTestLog>,
+    /// Of subsystems that are drives: their insides in words.
+    pub(super) insides: BTreeMap<usize, Insides>,
     /// Blocks that hold something, of namespaces of subsystems that have several.
     pub(super) used: BTreeMap<(usize, u32), u64>,
 }
@@ -128,6 +131,7 @@ impl Target {
             errors: vec![0; config.subsystems.len()],
             away: vec![false; config.subsystems.len()],
             self_tests: vec![SelfTestLog::NEVER; config.subsystems.len()],
+            insides: BTreeMap::new(),
             config,
             controllers: Vec::new(),
             ana: BTreeMap::new(),

@@ -171,6 +171,9 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
     let limits = &target.config.limits;
     let subsystem: &Subsystem = &target.config.subsystems[place];
     it.controller_kind = 1;
+    if target.insides.contains_key(&place) {
+        it.log_attributes |= IdentifyController::LOG_TELEMETRY;
+    }
     it.serial = padded(&subsystem.serial);
     it.model = padded(&subsystem.model);
     it.firmware = padded(&subsystem.firmware);

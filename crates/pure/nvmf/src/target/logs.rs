@@ -5,6 +5,7 @@ use super::config::{Hosts, Port, Security, Subsystem};
 use super::controller::ERROR_ENTRIES;
 use super::directory::Target;
 use super::session::{Session, controller_of};
+use super::telemetry;
 use flashyard_nvme::admin::{GetLogPage, opcode};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::log::{
@@ -19,14 +20,16 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use zerocopy::IntoBytes;
 
-/// Pages of a controller with namespaces; the last three are not everywhere.
-const PAGES: [u8; 11] = [
+/// Pages of a controller with namespaces; some are not everywhere.
+const PAGES: [u8; 13] = [
     page::SUPPORTED,
     page::ERROR,
     page::SMART,
     page::FIRMWARE,
     page::CHANGED_NAMESPACES,
     page::EFFECTS,
+    page::TELEMETRY_HOST,
+    page::TELEMETRY_CONTROLLER,
     page::ANA,
     page::RESERVATION,
     page::SELF_TEST,
@@ -101,6 +104,7 @@ impl Session {
         let place = self.controller(target).and_then(|controller| controller.subsystem);
         let capacity = place.and_then(|place| target.figures[place].capacity);
         let has_tests = place.is_some_and(|place| target.config.subsystems[place].abilities.self_test);
+        let has_telemetry = place.is_some_and(|place| target.insides.contains_key(&place));
         let is_erasable = place.is_some_and(|place| target.config.subsystems[place].is_erasable());
         let pages: Vec<u8> = match place {
             None => PAGES_DISCOVERY.to_vec(),
@@ -109,6 +113,7 @@ impl Session {
                     page::SELF_TEST => has_tests,
                     page::SANITIZE => is_erasable,
                     page::CAPACITY => capacity.is_some(),
+                    page::TELEMETRY_HOST | page::TELEMETRY_CONTROLLER => has_telemetry,
                     _ => true,
                 };
                 PAGES.into_iter().filter(is_there).collect()
@@ -161,6 +166,11 @@ impl Session {
             (page::SANITIZE, Some(place)) => {
                 target.look(place);
                 reply.extend_from_slice(target.figures[place].erasure.page().as_bytes());
+            }
+            (page::TELEMETRY_HOST | page::TELEMETRY_CONTROLLER, Some(place)) => {
+                if let Err(refusal) = telemetry::log_page(self, target, place, get, reply) {
+                    return refusal;
+                }
             }
             (page::SELF_TEST, Some(place)) => reply.extend_from_slice(target.self_tests[place].as_bytes()),
             (page::ANA, Some(place)) => self.ana_page(target, place, get.specific & 1 != 0, reply),
