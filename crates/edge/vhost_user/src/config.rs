@@ -11,8 +11,11 @@ pub(crate) const QUEUES_MAX: usize = 16;
 pub(crate) const QUEUE_ENTRIES_MAX: u16 = 1024;
 /// Data descriptors of a request at most. Source: \[A\] a queue of 128 entries, without header and status.
 const SEGMENTS_MAX: u32 = 126;
-/// Bytes of a request at most, where the volume takes more. Source: \[A\] 1 MiB.
+/// Bytes of a request that are offered at most, where the volume takes more. Source: \[A\] 1 MiB.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a request that are taken at most. A guest that has not agreed on `SIZE_MAX` and `SEG_MAX` need not keep to what is
+/// offered (virtio 1.2 §5.2.6.1): firmware reads a kernel at once. Source: \[A\] what NBD takes at once.
+const TAKEN_BYTES_MAX: u64 = 32 << 20;
 
 /// Bits of features. Source: virtio 1.2 §5.2.3 and §6; bit 30 is the vhost-user protocol's own.
 const SIZE_MAX: u64 = 1 << 1;
@@ -52,6 +55,11 @@ fn segments(volume: &VolumeInfo) -> (u32, u32) {
     let most = (u64::from(volume.limits.request_blocks) * block).min(REQUEST_BYTES_MAX).max(block);
     let count = u64::from(SEGMENTS_MAX).min(most / block);
     ((count as u32), ((most / count / block).max(1) * block) as u32)
+}
+
+/// Bytes of a request that are taken at most where all clients together may hold `in_flight_bytes`: what is offered always is.
+pub(crate) fn request_bytes_max(in_flight_bytes: u64, block_bytes: u32) -> u64 {
+    in_flight_bytes.min(TAKEN_BYTES_MAX).max(REQUEST_BYTES_MAX).max(block_bytes.into())
 }
 
 /// The configuration space of a volume's disk.
