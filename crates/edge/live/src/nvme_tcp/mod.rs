@@ -396,7 +396,7 @@ impl FrontEnd for NvmeTcp {
         Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, context));
         self.close_late(context);
         self.close_still(context);
-        self.subsystems.ask_drives(&mut self.target, context);
+        let mut has_more = self.subsystems.ask_drives(&mut self.target, context);
         self.close_orphans(context);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
@@ -404,7 +404,10 @@ impl FrontEnd for NvmeTcp {
         self.subsystems.follow_reservations(&mut self.target, context);
         self.wake();
         self.abort(context);
-        !self.readable.is_empty() || self.works.has_to_go_on() || self.ports.waits_at_once(context.elapsed())
+        has_more
+            || !self.readable.is_empty()
+            || self.works.has_to_go_on()
+            || self.ports.waits_at_once(context.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {

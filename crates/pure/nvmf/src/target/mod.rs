@@ -42,7 +42,9 @@ pub use directory::{
 };
 pub use effects::{CloseReason, Command, Effects, Room, SessionId};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
-pub use kept::{KeptReservations, ReservationChange, lose_power, next_change, restore_reservations, settle_change};
+pub use kept::{
+    KeptReservations, ReservationChange, has_changes, lose_power, next_change, restore_reservations, settle_change,
+};
 pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;

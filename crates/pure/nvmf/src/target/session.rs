@@ -7,6 +7,7 @@ use super::dialogue::Dialogue;
 use super::directory::Target;
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::fused::{self, Fusion};
+use super::plan::direction_of;
 use super::slots::{Slot, Slots, Tag, Work};
 use super::zoned::{Admitted, admit, admit_half, for_backend};
 use crate::tls::Channel;
@@ -293,6 +294,7 @@ impl Session {
             _ => {}
         }
         self.queue.kind = QueueKind::Unconnected;
+        self.slots.forget_deferred();
     }
 
     /// The controller of this connection, unless it has ended.
@@ -517,6 +519,7 @@ impl Session {
     ) {
         let Some(answer) = answer else {
             effects.output.give(reply);
+            self.slots.defer();
             self.send_events(target, effects);
             return;
         };
@@ -539,9 +542,11 @@ impl Session {
     /// Completes event requests as far as there are events, and other admin commands that have waited.
     fn send_events(&mut self, target: &mut Target, effects: &mut Effects) {
         while let Some((command_id, answer)) = self.next_answer(target) {
+            self.slots.end_deferred();
             self.respond(command_id, answer, effects);
         }
         while let Some((command_id, event)) = self.next_event(target) {
+            self.slots.end_deferred();
             self.respond(command_id, Answer::result(u64::from(event.encode())), effects);
         }
     }
@@ -667,14 +672,4 @@ fn execute_both(session: &mut Session, target: &mut Target, both: [Tag; 2], effe
 /// Whether a command of an I/O queue is for the backend, and not answered here.
 fn is_of_blocks(sqe: &Sqe) -> bool {
     sqe.opcode != Sqe::FABRICS && !ReservationCommand::is_opcode(sqe.opcode)
-}
-
-/// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.
-pub(super) fn direction_of(sqe: &Sqe) -> Direction {
-    let code = if sqe.opcode == Sqe::FABRICS { sqe.nsid.get() as u8 } else { sqe.opcode };
-    match code & 3 {
-        1 => Direction::ToController,
-        2 => Direction::ToHost,
-        _ => Direction::None,
-    }
 }

@@ -102,12 +102,30 @@ pub(super) struct Slot {
 pub(super) struct Slots {
     places: Vec<(u16, Option<Slot>)>,
     free: Vec<u16>,
+    /// Commands that need nothing more from this connection and are not answered: what they ask for is under way elsewhere.
+    deferred: usize,
 }
 
 impl Slots {
-    /// Commands that are not finished.
+    /// Commands that are not finished. One whose answer comes later has its entry of the queue until then: without that a host
+    /// could have any number of them (NVM Express Base 2.0, section 3.3.1: no more commands than the queue has entries).
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.places.len() - self.free.len() + self.deferred
+    }
+
+    /// The answer to a command that is kept here no more comes later.
+    pub(super) fn defer(&mut self) {
+        self.deferred += 1;
+    }
+
+    /// That of one of them goes.
+    pub(super) fn end_deferred(&mut self) {
+        self.deferred = self.deferred.saturating_sub(1);
+    }
+
+    /// None of them is answered any more: the controller is reset, or the queue is given back.
+    pub(super) fn forget_deferred(&mut self) {
+        self.deferred = 0;
     }
 
     /// Keeps `slot`. Callers limit their number to the entries of a queue, far below 65,536.
