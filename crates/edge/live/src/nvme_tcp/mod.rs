@@ -21,6 +21,7 @@ mod peer;
 mod ports;
 mod protect;
 mod self_test;
+mod shutdown;
 mod subsystems;
 mod work;
 
@@ -38,6 +39,7 @@ use flashyard_served::Refused;
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use peer::Peer;
 use ports::Ports;
+use shutdown::Shutdowns;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -60,6 +62,7 @@ pub struct NvmeTcp {
     peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
     works: Works,
+    shutdowns: Shutdowns,
     /// Connections without a controller that may hear of one more command, and when they are closed at the latest.
     orphans: Vec<(SessionId, Duration)>,
     /// Commands that hosts want back, and those that the enclosure has been asked to give back in this turn.
@@ -117,6 +120,7 @@ impl NvmeTcp {
             peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
+            shutdowns: Shutdowns::default(),
             orphans: Vec::new(),
             to_abort: Vec::new(),
             tried: Vec::new(),
@@ -401,7 +405,9 @@ impl FrontEnd for NvmeTcp {
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
         }
-        self.subsystems.follow_reservations(&mut self.target, context);
+        let subsystems = &self.subsystems;
+        self.shutdowns.begin(&mut self.target, |subsystem| subsystems.volume(subsystem), context);
+        has_more |= self.subsystems.follow_reservations(&mut self.target, context);
         self.wake();
         self.abort(context);
         has_more
@@ -411,6 +417,9 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
+        if self.shutdowns.answered(&mut self.target, answered.tag) {
+            return;
+        }
         if let Some(done) = self.works.answered(&answered) {
             self.complete(done);
         }

@@ -9,6 +9,7 @@ use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::keeping::Keeping;
 use super::reservation::Reservations;
+use super::shutdown::Shutdown;
 use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
@@ -107,6 +108,8 @@ pub struct Target {
     pub(super) fences: Fences,
     /// Changes of reservations that wait for being kept.
     pub(super) keeping: Keeping,
+    /// Controllers that are to be shut down.
+    pub(super) shutdowns: Vec<Shutdown>,
     /// By subsystem: its self-tests.
     pub(super) self_tests: Vec<SelfTestLog>,
     /// Blocks that hold something, of namespaces of subsystems that have several.
@@ -144,6 +147,7 @@ impl Target {
             reserved: Vec::new(),
             fences: Fences::default(),
             keeping: Keeping::default(),
+            shutdowns: Vec::new(),
         })
     }
 
@@ -355,6 +359,28 @@ impl Target {
         if let Some(controller) = self.controllers.get_mut(index).and_then(Option::take) {
             self.wake.extend(controller.admin_session);
             self.wake.extend(controller.io_sessions.iter().map(|(_, session)| *session));
+        }
+    }
+
+    /// A controller that is reset loses its I/O queues, and whatever was asked of it is not answered: their connections are woken, and find
+    /// the serial number of their controller gone. Returns the new one. Source: \[P\] NVM Express Base 2.0, section 3.7.2: a
+    /// controller level reset stops outstanding commands and deletes all I/O queues.
+    pub(super) fn reset_queues(&mut self, index: usize) -> u64 {
+        let serial = self.nonce();
+        if let Some(controller) = self.controllers.get_mut(index).and_then(Option::as_mut) {
+            controller.serial = serial;
+            let ended = controller.io_sessions.drain(..).map(|(_, session)| session);
+            controller.resetting.extend(ended);
+            self.wake.extend(&controller.resetting);
+        }
+        serial
+    }
+
+    /// The connection of an I/O queue has gone.
+    pub(super) fn leave_queue(&mut self, index: usize, id: SessionId) {
+        if let Some(controller) = self.controllers.get_mut(index).and_then(Option::as_mut) {
+            controller.io_sessions.retain(|(_, session)| *session != id);
+            controller.resetting.retain(|session| *session != id);
         }
     }
 

@@ -282,14 +282,11 @@ impl Session {
 
     /// Gives the queue of this connection back to its controller.
     pub(super) fn leave(&mut self, target: &mut Target) {
-        let (index, id) = (self.queue.controller.0, self.id);
         match self.queue.kind {
-            QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
+            QueueKind::Admin if self.controller(target).is_some() => target.end_controller(self.queue.controller.0),
             QueueKind::Io(_) => {
                 self.give_up_aborts(target);
-                if let Some(controller) = self.controller(target) {
-                    controller.io_sessions.retain(|(_, session)| *session != id);
-                }
+                target.leave_queue(self.queue.controller.0, self.id);
             }
             _ => {}
         }
