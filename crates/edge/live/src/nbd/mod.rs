@@ -256,7 +256,8 @@ impl Nbd {
             Kind::Trim | Kind::WriteZeroes { hole: true } => (Operation::Trim, Payload::None),
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
-        let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
+        // Every command that changes blocks may want that to be durable before its answer: proto.md, NBD_CMD_FLAG_FUA.
+        let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. } | Kind::Trim);
         let work = Work {
             cookie,
             volume,
