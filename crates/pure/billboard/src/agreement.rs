@@ -193,11 +193,11 @@ impl Consumer {
         (agreement, Message::Ask { agreement, space, asked: now })
     }
 
-    /// Takes an answer.
+    /// Takes an answer. One to a question that was not asked yet is no answer: a lease goes no further than its producer's.
     pub fn receive(&mut self, message: Message) {
         match message {
             Message::Confirm { agreement, asked, begun } => {
-                let Some(held) = self.held.get_mut(&agreement) else { return };
+                let Some(held) = self.held.get_mut(&agreement).filter(|held| asked <= held.asked) else { return };
                 match *held.begun.get_or_insert(begun) {
                     known if known == begun => held.until = held.until.max(asked + held.lease),
                     // A late question has made another promise: what lay there is gone.
@@ -428,6 +428,25 @@ mod tests {
         // A question that was late behind the release makes no new agreement.
         let late = Message::Ask { agreement, space: 70, asked: at(0) };
         assert_eq!(producer.receive(at(121), late), Some(Message::Refuse { agreement }));
+    }
+
+    #[test]
+    fn an_answer_to_a_question_that_was_not_asked_makes_no_lease_longer() {
+        let mut consumer = Consumer::new(1, 0, LEASE);
+        let at = |s: u64| SimTime::ZERO + SimSpan::from_secs(s);
+        let (agreement, _) = consumer.ask(at(10), 0, 70);
+        let begun = at(3);
+        for asked in [SimTime::MAX, at(10) + SimSpan::from_ns(1)] {
+            consumer.receive(Message::Confirm { agreement, asked, begun });
+            assert!(!consumer.may_use(at(11), agreement), "asked at {asked:?}");
+        }
+        consumer.receive(Message::Confirm { agreement, asked: at(10), begun });
+        assert!(consumer.may_use(at(69), agreement) && !consumer.may_use(at(70), agreement));
+        consumer.receive(Message::Confirm { agreement, asked: at(20), begun });
+        assert!(!consumer.may_use(at(70), agreement));
+        assert!(consumer.renew_one(at(50), agreement).is_some());
+        consumer.receive(Message::Confirm { agreement, asked: at(50), begun });
+        assert!(consumer.may_use(at(109), agreement) && !consumer.may_use(at(110), agreement));
     }
 
     #[test]
