@@ -10,11 +10,11 @@ use crate::stack::Stack;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::volumes::Leg;
 use flashyard_latte::Counters;
-use flashyard_live::{Drives, EngineError, FrontEnds, Inbound, ManageError};
+use flashyard_live::{Drives, EngineError, FrontEnds, Inbound, ManageError, SERVED_MAX, time_of};
 use flashyard_served::Refused;
 use flashyard_service::Service;
 use flashyard_services::Below;
-use flashyard_units::{SimSpan, SimTime, VolumeId};
+use flashyard_units::{SimTime, VolumeId};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -381,7 +381,7 @@ impl VolumeEngine {
     }
 
     pub(crate) fn now(&self) -> SimTime {
-        SimTime::ZERO + SimSpan::from_ns(self.began.elapsed().as_nanos() as u64)
+        time_of(self.began.elapsed())
     }
 
     /// Serves until `stop` says so; then brings everything to the back ends, and returns what was done.
@@ -394,6 +394,10 @@ impl VolumeEngine {
         loop {
             let elapsed = self.began.elapsed();
             if stop(elapsed) {
+                break;
+            }
+            if elapsed >= SERVED_MAX {
+                tracing::error!("the server ends: it has run for 200 days, and time has a range");
                 break;
             }
             for _ in 0..ERRANDS_MAX {
@@ -428,7 +432,7 @@ impl VolumeEngine {
             }
         };
         let mut more = self.fronts.turn(elapsed, events, Drives::NONE, ready);
-        let now = SimTime::ZERO + SimSpan::from_ns(elapsed.as_nanos() as u64);
+        let now = time_of(elapsed);
         let mut has_come = self.fronts.has_asked();
         self.stacks.iter_mut().for_each(|stack| has_come |= stack.turn(now, &mut self.fronts));
         self.take_in(now);

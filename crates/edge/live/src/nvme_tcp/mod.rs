@@ -27,6 +27,7 @@ mod work;
 
 pub use ports::ListenError;
 
+use crate::clock::time_of;
 use crate::connection::Reading;
 use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::namespaces::ManageError;
@@ -36,7 +37,7 @@ use crate::tls::ServerKeys;
 use flashyard_nvme::Status;
 use flashyard_nvmf::target::{Command, ConfigError, Security, SessionId, Tag, Target, TargetConfig, is_current};
 use flashyard_served::Refused;
-use flashyard_units::{SimSpan, SimTime, VolumeId};
+use flashyard_units::{SimTime, VolumeId};
 use peer::Peer;
 use ports::Ports;
 use shutdown::Shutdowns;
@@ -382,7 +383,7 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
-        self.now = SimTime::ZERO + SimSpan::from_ns(context.elapsed().as_nanos() as u64);
+        self.now = time_of(context.elapsed());
         self.works.follow_up(context);
         self.subsystems.restore(&mut self.target, self.works.any_abandoned(), context);
         self.subsystems.turn(&mut self.target, context);
