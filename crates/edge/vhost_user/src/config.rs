@@ -20,6 +20,7 @@ const TAKEN_BYTES_MAX: u64 = 32 << 20;
 /// Bits of features. Source: virtio 1.2 §5.2.3 and §6; bit 30 is the vhost-user protocol's own.
 const SIZE_MAX: u64 = 1 << 1;
 const SEG_MAX: u64 = 1 << 2;
+const READ_ONLY: u64 = 1 << 5;
 const BLK_SIZE: u64 = 1 << 6;
 /// The guest may ask for a flush; one that cannot takes every write as durable.
 pub(crate) const FLUSH: u64 = 1 << 9;
@@ -33,8 +34,13 @@ pub(crate) const EVENT_IDX: u64 = 1 << 29;
 pub(crate) const PROTOCOL_FEATURES: u64 = 1 << 30;
 const VERSION_1: u64 = 1 << 32;
 
-/// Everything that a guest is offered.
-pub(crate) const FEATURES: u64 = SIZE_MAX
+/// Everything that a guest of `volume` is offered.
+pub(crate) fn features(volume: &VolumeInfo) -> u64 {
+    if volume.limits.read_only { FEATURES & !(DISCARD | WRITE_ZEROES) | READ_ONLY } else { FEATURES }
+}
+
+/// Everything that there is for disks that can be written.
+const FEATURES: u64 = SIZE_MAX
     | SEG_MAX
     | BLK_SIZE
     | FLUSH
@@ -103,5 +109,12 @@ mod tests {
             assert_eq!(space[..8], (8_u64 << 20).to_le_bytes(), "sectors of 512 bytes");
             assert_eq!(space[20..24], 4096_u32.to_le_bytes());
         }
+    }
+
+    #[test]
+    fn a_disk_that_is_read_only_says_so() {
+        let limits = VolumeLimits { read_only: true, ..VolumeLimits::new(64, false) };
+        let volume = VolumeInfo { id: VolumeId::new(0), block_bytes: 4096, limits, protected: true };
+        assert_eq!(features(&volume) & (READ_ONLY | DISCARD | WRITE_ZEROES | FLUSH), READ_ONLY | FLUSH);
     }
 }

@@ -65,13 +65,15 @@ pub(crate) struct Window {
     pub(crate) number: u32,
     /// Parts, at least one.
     pub(crate) of: u32,
+    /// Its clients change nothing: it is a version.
+    pub(crate) read_only: bool,
 }
 
 impl Window {
     /// This part of a volume.
     fn info(self, volume: VolumeInfo) -> VolumeInfo {
         let blocks = volume.limits.blocks / u64::from(self.of);
-        VolumeInfo { limits: VolumeLimits { blocks, ..volume.limits }, ..volume }
+        VolumeInfo { limits: VolumeLimits { blocks, read_only: self.read_only, ..volume.limits }, ..volume }
     }
 }
 

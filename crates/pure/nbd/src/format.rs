@@ -46,6 +46,7 @@ pub(crate) mod info {
 
 pub(crate) mod transmission {
     pub(crate) const HAS_FLAGS: u16 = 1;
+    pub(crate) const READ_ONLY: u16 = 1 << 1;
     pub(crate) const SEND_FLUSH: u16 = 1 << 2;
     pub(crate) const SEND_FUA: u16 = 1 << 3;
     pub(crate) const SEND_TRIM: u16 = 1 << 5;
@@ -91,6 +92,8 @@ pub(crate) mod chunk {
 pub enum ErrorCode {
     /// It was done.
     None = 0,
+    /// A change of an export that is read-only.
+    NotPermitted = 1,
     /// The medium failed.
     Io = 5,
     /// The request makes no sense: unaligned, or beyond the end of what is read or trimmed.

@@ -182,7 +182,8 @@ fn flags(terms: &Terms, export: &Export) -> u16 {
     use transmission::*;
     let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | CAN_MULTI_CONN | SEND_CACHE;
     let structured = if terms.replies == Replies::Structured { SEND_DF } else { 0 };
-    always | structured | if export.has_map { SEND_FAST_ZERO } else { 0 }
+    let read_only = if export.read_only { READ_ONLY } else { 0 };
+    always | structured | read_only | if export.has_map { SEND_FAST_ZERO } else { 0 }
 }
 
 /// Says why not, in words that clients print.

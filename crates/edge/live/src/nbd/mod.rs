@@ -335,6 +335,7 @@ fn export(name: &str, volume: &VolumeInfo) -> Export {
         is_away: false,
         is_gone: false,
         has_map: false,
+        read_only: volume.limits.read_only,
     }
 }
 

@@ -328,7 +328,8 @@ fn engine(
 ) -> Result<(VolumeEngine, SocketAddr), String> {
     let waker = opening.waker();
     let stack = Stack::new(nqn.to_owned(), Services::None(PassThrough), vec![leg]);
-    let export = Export { name: nqn.to_owned(), stack: 0, class: 0, window: Window { number: 0, of: 1 } };
+    let export =
+        Export { name: nqn.to_owned(), stack: 0, class: 0, window: Window { number: 0, of: 1, read_only: false } };
     let engine = VolumeEngine::new(vec![stack], vec![export], opening).map_err(|error| error.to_string());
     let mut engine = engine?;
     // The first one to set it.
