@@ -5,7 +5,7 @@ use crate::device::Device;
 use crate::request::{Asked, Memory, Parsed, Refused, Segment, Status, gather, is_within, parse, scatter, total};
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
 use flashyard_kernel::Slab;
-use flashyard_live::{Answered, Context, FrontEnd, Readiness, SocketPath};
+use flashyard_live::{Answered, Context, Data, FrontEnd, Readiness, SocketPath};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;
 use mio::Interest;
@@ -411,6 +411,7 @@ impl FrontEnd for VhostUserBlk {
             let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
             if let Err(refused) = context.submit(tag as u64, flush, Payload::None) {
                 tracing::error!(%refused, "a flush was refused");
+                self.answered(Answered { tag: tag as u64, answer: Answer::Failed, no_room: false, data: Data::NONE });
             }
         }
         let mut has_more = false;

@@ -11,6 +11,7 @@ mod stream;
 use crate::acceptor::Acceptor;
 use crate::connection::Reading;
 use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::media::Data;
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
@@ -382,6 +383,12 @@ impl FrontEnd for Nbd {
                 let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
                 if let Err(refused) = context.submit(number as u64, flush, Payload::None) {
                     tracing::error!(%refused, "a flush was refused");
+                    self.answered(Answered {
+                        tag: number as u64,
+                        answer: Answer::Failed,
+                        no_room: false,
+                        data: Data::NONE,
+                    });
                 }
             }
         }
