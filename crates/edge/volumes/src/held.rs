@@ -21,7 +21,7 @@ pub(crate) enum Content {
     Memory { leg: u8, first: u64 },
 }
 
-/// Who has asked for something.
+/// The client that has asked for something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
     /// Number of the front end; none for requests of the engine itself.

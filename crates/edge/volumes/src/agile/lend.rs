@@ -196,7 +196,7 @@ impl Shared {
                 }
             }
             Word::Release => {
-                // Nothing is known of a consumer without a number, so there is nothing to release.
+                // A consumer without a number has no promise here to release.
                 if let Some(agreement) = state.consumers.known(&name.consumer).map(agreement) {
                     told.remove(&agreement);
                     state.producer.receive(now, Message::Release { agreement });

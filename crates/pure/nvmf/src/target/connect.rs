@@ -3,9 +3,9 @@
 use super::answer::Answer;
 use super::controller::Controller;
 use super::dialogue::Dialogue;
-use super::directory::{Target, first_namespaces};
+use super::directory::{Target, first_namespaces, reset_queues};
+use super::effects::Shutdown;
 use super::session::{QueueKind, Session};
-use super::shutdown::Shutdown;
 use flashyard_nvme::fabrics::{
     CONTROLLER_DYNAMIC, CONTROLLER_STATIC_ANY, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand,
 };
@@ -260,7 +260,7 @@ impl Session {
             Some(controller) if is_right => {
                 let (configured, subsystem) = (controller.configure(value as u32), controller.subsystem);
                 if configured.is_reset {
-                    self.queue.controller.1 = target.reset_queues(self.queue.controller.0);
+                    self.queue.controller.1 = reset_queues(target, self.queue.controller.0);
                     self.slots.forget_deferred();
                 }
                 if let (true, Some(subsystem)) = (configured.shuts_down, subsystem) {

@@ -123,7 +123,7 @@ pub(super) struct Abort {
     pub(super) is_heard: bool,
 }
 
-/// What a configuration has begun.
+/// Work for the caller that a configuration has begun.
 pub(super) struct Configured {
     pub(super) is_reset: bool,
     pub(super) shuts_down: bool,

@@ -4,12 +4,11 @@ use super::answer::Answer;
 use super::attachment::{Attach, NewNamespace};
 use super::config::{Abilities, ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
-use super::effects::{Command, SessionId};
+use super::effects::{Command, SessionId, Shutdown};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::keeping::Keeping;
 use super::reservation::Reservations;
-use super::shutdown::Shutdown;
 use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
@@ -362,28 +361,6 @@ impl Target {
         }
     }
 
-    /// A controller that is reset loses its I/O queues, and whatever was asked of it is not answered: their connections are woken, and find
-    /// the serial number of their controller gone. Returns the new one. Source: \[P\] NVM Express Base 2.0, section 3.7.2: a
-    /// controller level reset stops outstanding commands and deletes all I/O queues.
-    pub(super) fn reset_queues(&mut self, index: usize) -> u64 {
-        let serial = self.nonce();
-        if let Some(controller) = self.controllers.get_mut(index).and_then(Option::as_mut) {
-            controller.serial = serial;
-            let ended = controller.io_sessions.drain(..).map(|(_, session)| session);
-            controller.resetting.extend(ended);
-            self.wake.extend(&controller.resetting);
-        }
-        serial
-    }
-
-    /// The connection of an I/O queue has gone.
-    pub(super) fn leave_queue(&mut self, index: usize, id: SessionId) {
-        if let Some(controller) = self.controllers.get_mut(index).and_then(Option::as_mut) {
-            controller.io_sessions.retain(|(_, session)| *session != id);
-            controller.resetting.retain(|session| *session != id);
-        }
-    }
-
     /// Ends a controller whose drive is gone. A host that is at work with it hears of that by the end of its
     /// connections. A host that is still setting it up does not listen to that, and would wait a minute for the answer
     /// to its last command (Linux does): its connections get an answer first.
@@ -408,6 +385,28 @@ impl Target {
     pub(super) fn subsystem(&self, nqn: &str, port: u16) -> Option<(usize, &Subsystem)> {
         let found = self.config.subsystems.iter().enumerate().find(|(_, subsystem)| subsystem.nqn == nqn);
         found.filter(|(_, subsystem)| subsystem.ports.is_empty() || subsystem.ports.contains(&port))
+    }
+}
+
+/// A controller that is reset loses its I/O queues, and whatever was asked of it is not answered: their connections are woken, and find
+/// the serial number of their controller gone. Returns the new one. Source: \[P\] NVM Express Base 2.0, section 3.7.2: a
+/// controller level reset stops outstanding commands and deletes all I/O queues.
+pub(super) fn reset_queues(target: &mut Target, index: usize) -> u64 {
+    let serial = target.nonce();
+    if let Some(controller) = target.controllers.get_mut(index).and_then(Option::as_mut) {
+        controller.serial = serial;
+        let ended = controller.io_sessions.drain(..).map(|(_, session)| session);
+        controller.resetting.extend(ended);
+        target.wake.extend(&controller.resetting);
+    }
+    serial
+}
+
+/// The connection of an I/O queue has gone.
+pub(super) fn leave_queue(target: &mut Target, index: usize, id: SessionId) {
+    if let Some(controller) = target.controllers.get_mut(index).and_then(Option::as_mut) {
+        controller.io_sessions.retain(|(_, session)| *session != id);
+        controller.resetting.retain(|session| *session != id);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::config::{COPY_RANGES_MAX, Limits, Namespace, TargetConfig};
 use super::directory::Target;
 use super::session::{QueueKind, Session};
-use super::slots::{Plan, Work};
+use super::slots::{Plan, Work, direction_of};
 use crate::volume::{request_of, status_of};
 use flashyard_blk::check;
 use flashyard_nvme::log::AnaState;
@@ -24,16 +24,6 @@ fn descriptor(sqe: &Sqe) -> Result<Sgl, Status> {
         return Err(Status::INVALID_FIELD.do_not_retry());
     }
     Sgl::decode(&sqe.data).map_err(|_| Status::INVALID_SGL_TYPE.do_not_retry())
-}
-
-/// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.
-pub(super) fn direction_of(sqe: &Sqe) -> Direction {
-    let code = if sqe.opcode == Sqe::FABRICS { sqe.nsid.get() as u8 } else { sqe.opcode };
-    match code & 3 {
-        1 => Direction::ToController,
-        2 => Direction::ToHost,
-        _ => Direction::None,
-    }
 }
 
 impl Session {

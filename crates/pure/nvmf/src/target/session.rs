@@ -4,11 +4,10 @@ use super::answer::Answer;
 use super::config::Subsystem;
 use super::controller::Controller;
 use super::dialogue::Dialogue;
-use super::directory::Target;
+use super::directory::{Target, leave_queue};
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::fused::{self, Fusion};
-use super::plan::direction_of;
-use super::slots::{Slot, Slots, Tag, Work};
+use super::slots::{Slot, Slots, Tag, Work, direction_of};
 use super::zoned::{Admitted, admit, admit_half, for_backend};
 use crate::tls::Channel;
 use flashyard_nvme::log::ErrorEntry;
@@ -286,7 +285,7 @@ impl Session {
             QueueKind::Admin if self.controller(target).is_some() => target.end_controller(self.queue.controller.0),
             QueueKind::Io(_) => {
                 self.give_up_aborts(target);
-                target.leave_queue(self.queue.controller.0, self.id);
+                leave_queue(target, self.queue.controller.0, self.id);
             }
             _ => {}
         }

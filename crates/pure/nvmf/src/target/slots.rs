@@ -1,6 +1,6 @@
 //! Commands of one connection that are not finished.
 
-use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::nvm::{Direction, NvmCommand};
 use flashyard_nvme::protection::Protection;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{Sqe, Status};
@@ -10,6 +10,16 @@ use flashyard_nvme::{Sqe, Status};
 pub struct Tag {
     index: u16,
     generation: u16,
+}
+
+/// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.
+pub(super) fn direction_of(sqe: &Sqe) -> Direction {
+    let code = if sqe.opcode == Sqe::FABRICS { sqe.nsid.get() as u8 } else { sqe.opcode };
+    match code & 3 {
+        1 => Direction::ToController,
+        2 => Direction::ToHost,
+        _ => Direction::None,
+    }
 }
 
 /// Work to do once the data of a command is there.
@@ -123,7 +133,7 @@ impl Slots {
         self.deferred = self.deferred.saturating_sub(1);
     }
 
-    /// None of them is answered any more: the controller is reset, or the queue is given back.
+    /// Their answers go no more: the controller is reset, or the queue is given back.
     pub(super) fn forget_deferred(&mut self) {
         self.deferred = 0;
     }

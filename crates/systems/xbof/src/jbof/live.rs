@@ -166,7 +166,7 @@ impl LiveJbof {
         self.world.book.as_ref().map_or(0, |book| book.in_flight)
     }
 
-    /// What time alone brings to an end: requests under way, and drives that start. Other requests are kept for drives whose power or
+    /// Requests under way that time alone brings to an end, and drives that start. Other requests are kept for drives whose power or
     /// link is away, until it is given back. A drive that starts is waited for, be it that nothing is asked of it: clients stay away
     /// until it serves.
     pub fn in_progress(&self) -> u32 {
