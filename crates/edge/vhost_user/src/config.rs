@@ -65,7 +65,7 @@ fn segments(volume: &VolumeInfo) -> (u32, u32) {
 
 /// Bytes of a request that are taken at most where all clients together may hold `in_flight_bytes`: what is offered always is.
 pub(crate) fn request_bytes_max(in_flight_bytes: u64, block_bytes: u32) -> u64 {
-    in_flight_bytes.min(TAKEN_BYTES_MAX).max(REQUEST_BYTES_MAX).max(block_bytes.into())
+    in_flight_bytes.clamp(REQUEST_BYTES_MAX, TAKEN_BYTES_MAX).max(block_bytes.into())
 }
 
 /// The configuration space of a volume's disk.
