@@ -7,7 +7,7 @@ use flashyard_nbd::{Closed, Export, Kind, Output, Session};
 use libfuzzer_sys::fuzz_target;
 
 fn exports() -> Vec<Export> {
-    let export = |name: &str, blocks: u64| Export { name: name.into(), size_bytes: blocks * 4096, size_max_bytes: blocks * 4096, can_resize: name == "b", block_bytes: 4096, is_away: false, has_map: name == "b" };
+    let export = |name: &str, blocks: u64| Export { name: name.into(), size_bytes: blocks * 4096, size_max_bytes: blocks * 4096, can_resize: name == "b", block_bytes: 4096, is_away: false, is_gone: false, has_map: name == "b", read_only: false };
     vec![export("a", 256), export("b", 16)]
 }
 

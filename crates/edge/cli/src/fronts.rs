@@ -146,6 +146,7 @@ fn nvme(
             let ZoneLayout { zone_blocks, capacity_blocks, open_max, active_max, .. } = zones;
             ZoneShape { zone_blocks, capacity_blocks, open_max, active_max }
         });
+        namespace.is_read_only = volume.limits.read_only;
         namespace.uuid = identity(&names.unique(volume.id), volume.id);
         let mut subsystem = Subsystem::new(
             &format!("{nqn}{}", names.of(volume.id)),

@@ -3,7 +3,7 @@
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
 use flashyard_blk::{RequestError, VolumeError};
 use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
-use flashyard_units::{SimSpan, SimTime};
+use flashyard_units::SimTime;
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyEmpty,
@@ -86,7 +86,9 @@ impl Shared {
                 continue;
             }
             let requests = self.requests.load(Ordering::Relaxed);
-            let now = SimTime::ZERO + SimSpan::from_us(begun.elapsed().as_micros() as u64);
+            // Time stands still at the end of its range, after 213 days: what is due by age then waits for a checkpoint.
+            let ps = begun.elapsed().as_nanos().saturating_mul(1000);
+            let now = SimTime::from_ps(u64::try_from(ps).unwrap_or(u64::MAX));
             let mut fs = self.quiet();
             // A device that fails here fails the next request too, which reports it.
             let _ = fs.tick(now, requests != seen);

@@ -14,6 +14,14 @@ pub enum Tempo {
     Off,
 }
 
+/// A server ends in time after so long on the wall: virtual time in picoseconds ends at 213 days.
+pub const SERVED_MAX: Duration = Duration::from_secs(200 * 24 * 3600);
+
+/// Time on the wall since a beginning as virtual time, of which one second is one second; the end of time where it has no more.
+pub fn time_of(elapsed: Duration) -> SimTime {
+    scaled(elapsed, 1.0)
+}
+
 /// Time on the wall since a beginning, for volumes whose completions come from outside.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WallClock(Instant);
@@ -26,7 +34,7 @@ impl WallClock {
 
     /// The time by the clock.
     pub(crate) fn now(&self) -> SimTime {
-        SimTime::ZERO + SimSpan::from_ns(self.0.elapsed().as_nanos() as u64)
+        time_of(self.0.elapsed())
     }
 
     /// The time that is left until `until`.
@@ -157,6 +165,14 @@ mod tests {
         assert!(now >= SimTime::from_ps(2_000_000_000_000));
         assert!(pace.until(now).is_some_and(|wait| wait == Duration::ZERO));
         assert!(pace.late(SimTime::ZERO) >= Some(SimSpan::from_ms(2)));
+    }
+
+    #[test]
+    fn time_on_the_wall_stands_still_at_the_end_of_virtual_time() {
+        let of_days = |days: u64| time_of(Duration::from_secs(days * 24 * 3600));
+        assert_eq!(time_of(Duration::from_nanos(7)), SimTime::from_ps(7000));
+        assert!(time_of(SERVED_MAX) == of_days(200) && of_days(200) < of_days(213));
+        assert_eq!([of_days(214), of_days(40_000), time_of(Duration::MAX)], [SimTime::MAX; 3]);
     }
 
     #[test]

@@ -45,7 +45,7 @@ mod under_way;
 pub use assemble::{SetUp, SetUpError, set_up};
 pub use budget::Limits;
 pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
-pub use clock::{Lateness, Paced, Tempo, noise};
+pub use clock::{Lateness, Paced, SERVED_MAX, Tempo, noise, time_of};
 pub use engine::{Engine, divide, is_divided, set_format};
 pub use error::{BlockSizeError, EngineError};
 pub use flashyard_blk::Payload;

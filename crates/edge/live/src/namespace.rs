@@ -92,6 +92,7 @@ impl RemoteNamespace {
             blocks: namespace.blocks / u64::from(ratio),
             remaps: controller.remaps,
             request_blocks: (data_bytes / SLOT_BYTES).max(1),
+            read_only: false,
         };
         let id = u16::try_from(namespace.nsid).map(VolumeId::new);
         let id = id.map_err(|_| NamespaceError::Namespace { nsid, problem: "its number has more than 16 bits" })?;

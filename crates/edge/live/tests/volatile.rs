@@ -1,12 +1,15 @@
 //! Drives whose write cache is volatile: a power cut takes what was not flushed, and the bytes that are served follow.
 
+mod crowd;
 mod hosted;
 mod small;
 
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_faults::{Action, Extent, OperationId, Oracle};
 use flashyard_kernel::Rng;
-use flashyard_live::{ChannelFront, Client, Engine, Handle, Host, Payload, Remote, SetUp, Tempo, stamped};
+use flashyard_live::{
+    ChannelFront, Client, Engine, Handle, Host, Nbd, NbdAddress, Payload, Remote, SetUp, Tempo, stamped,
+};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
@@ -15,6 +18,8 @@ use flashyard_served::{Control, Session};
 use flashyard_units::{DriveId, SimTime, VolumeId};
 use small::{enclosure_of, scenario_with, while_serving};
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -240,8 +245,8 @@ fn what_a_power_cut_has_left_outlasts_the_process() {
 #[test]
 fn a_host_loses_a_write_and_not_a_forced_or_flushed_one() {
     let scenario = scenario_with(&["drive.power_loss_protection=false", "designs=[\"shrunk\"]", "drive.filled=0"]);
-    // Without a clock no time would pass in which the drive gets ready.
-    hosted::serve(&scenario, None, Tempo::Scaled(1.0), |address, handle| {
+    // Without a clock, too, time passes in which the drive gets ready, though no host can ask it for anything before.
+    hosted::serve(&scenario, None, Tempo::Off, |address, handle| {
         let connect = || {
             let begun = Instant::now();
             loop {
@@ -275,5 +280,78 @@ fn a_host_loses_a_write_and_not_a_forced_or_flushed_one() {
         };
         // The forced write has flushed what came before it; the last write is gone.
         assert_eq!((read(0), read(1), read(2)), (block(2), block(1), block(3)));
+    });
+}
+
+#[test]
+fn a_trim_over_nbd_with_forced_unit_access_outlasts_a_power_cut() {
+    let SetUp { world, media, .. } = enclosure_of(&scenario(), None).expect("its enclosure can serve");
+    let mut engine = Engine::new(Session::new(world, None), media, &[VOLUME], Tempo::Off).expect("there is a poll");
+    let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+    let volumes = [("drive-0".to_owned(), engine.volumes()[0])];
+    let front = Nbd::new(&NbdAddress::Tcp(any), &volumes).expect("the loopback can be listened on");
+    let &NbdAddress::Tcp(address) = front.address() else { panic!("a port of TCP was asked for") };
+    engine.add_front(Box::new(front));
+    let (remote, handle) = Remote::new(engine.waker());
+    engine.add_hook(Box::new(remote));
+    const BYTES: u32 = 8 * 4096;
+    let forced = |kind| {
+        let mut request = crowd::request(kind, 5, 0, BYTES);
+        request[5] = 1;
+        request
+    };
+    let ask = |socket: &mut TcpStream, asked: &[u8]| {
+        socket.write_all(asked).expect("the server listens");
+        assert_eq!(crowd::read(socket, 16)[4..8], [0; 4]);
+    };
+    while_serving(engine, || {
+        let mut client = crowd::nbd(address);
+        ask(&mut client, &[forced(1), vec![7; BYTES as usize]].concat());
+        ask(&mut client, &forced(4));
+        control(&handle, Control::Pull { drive: DRIVE });
+        control(&handle, Control::Insert { drive: DRIVE });
+        crowd::until("the export is back", || {
+            let mut probe = crowd::dial(address);
+            crowd::read(&mut probe, 18);
+            let said = [&[0, 0, 0, 3][..], b"IHAVEOPT", &[0, 0, 0, 1, 0, 0, 0, 7], b"drive-0"].concat();
+            probe.write_all(&said).is_ok() && std::io::Read::read_exact(&mut probe, &mut [0; 10]).is_ok()
+        });
+        let mut client = crowd::nbd(address);
+        ask(&mut client, &crowd::request(0, 6, 0, BYTES));
+        assert_eq!(crowd::read(&mut client, BYTES as usize), [0; BYTES as usize]);
+    });
+}
+
+#[test]
+fn what_was_written_before_a_shutdown_of_a_controller_outlasts_a_power_cut() {
+    let scenario = scenario_with(&["drive.power_loss_protection=false", "designs=[\"shrunk\"]", "drive.filled=0"]);
+    hosted::serve(&scenario, None, Tempo::Off, |address, handle| {
+        let config = || InitiatorConfig::new("nqn.2026-11.org.example:host", hosted::NQN);
+        let mut host = Host::connect(address, config(), PATIENCE).expect("the target lets everybody in");
+        let range = BlockRange { lba: 0, blocks: 1 };
+        let write = NvmCommand::Write { range, fua: false };
+        assert_eq!(host.command(1, write, vec![7; 4096], 0).expect("an answer").status, Status::SUCCESS);
+        let mut admin = crowd::nvme(address);
+        let mut property = |kind: u8, offset: u8, value: u32| {
+            let mut entry = [0; 64];
+            (entry[0], entry[1], entry[4], entry[44]) = (0x7F, 0x40, kind, offset);
+            entry[48..52].copy_from_slice(&value.to_le_bytes());
+            admin.write_all(&crowd::capsule(entry, &[])).expect("the server listens");
+            let answer = crowd::read(&mut admin, 24);
+            assert_eq!(answer[22..24], [0, 0], "{answer:x?}");
+            answer[8]
+        };
+        property(0, 0x14, 0x0046_4001);
+        crowd::until("the controller is shut down", || property(4, 0x1C, 0) >> 2 & 3 == 2);
+        control(&handle, Control::Pull { drive: DRIVE });
+        control(&handle, Control::Insert { drive: DRIVE });
+        let mut again = None;
+        crowd::until("a host is let in", || {
+            again = Host::connect(address, config(), PATIENCE).ok();
+            again.is_some()
+        });
+        let read = NvmCommand::Read { range, fua: false };
+        let done = again.expect("it was waited for").command(1, read, Vec::new(), 4096).expect("an answer");
+        assert_eq!(done.data, [7; 4096]);
     });
 }

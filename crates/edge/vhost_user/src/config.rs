@@ -11,12 +11,16 @@ pub(crate) const QUEUES_MAX: usize = 16;
 pub(crate) const QUEUE_ENTRIES_MAX: u16 = 1024;
 /// Data descriptors of a request at most. Source: \[A\] a queue of 128 entries, without header and status.
 const SEGMENTS_MAX: u32 = 126;
-/// Bytes of a request at most, where the volume takes more. Source: \[A\] 1 MiB.
+/// Bytes of a request that are offered at most, where the volume takes more. Source: \[A\] 1 MiB.
 const REQUEST_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a request that are taken at most. A guest that has not agreed on `SIZE_MAX` and `SEG_MAX` need not keep to what is
+/// offered (virtio 1.2 §5.2.6.1): firmware reads a kernel at once. Source: \[A\] what NBD takes at once.
+const TAKEN_BYTES_MAX: u64 = 32 << 20;
 
 /// Bits of features. Source: virtio 1.2 §5.2.3 and §6; bit 30 is the vhost-user protocol's own.
 const SIZE_MAX: u64 = 1 << 1;
 const SEG_MAX: u64 = 1 << 2;
+const READ_ONLY: u64 = 1 << 5;
 const BLK_SIZE: u64 = 1 << 6;
 /// The guest may ask for a flush; one that cannot takes every write as durable.
 pub(crate) const FLUSH: u64 = 1 << 9;
@@ -30,8 +34,13 @@ pub(crate) const EVENT_IDX: u64 = 1 << 29;
 pub(crate) const PROTOCOL_FEATURES: u64 = 1 << 30;
 const VERSION_1: u64 = 1 << 32;
 
-/// Everything that a guest is offered.
-pub(crate) const FEATURES: u64 = SIZE_MAX
+/// Everything that a guest of `volume` is offered.
+pub(crate) fn features(volume: &VolumeInfo) -> u64 {
+    if volume.limits.read_only { FEATURES & !(DISCARD | WRITE_ZEROES) | READ_ONLY } else { FEATURES }
+}
+
+/// Everything that there is for disks that can be written.
+const FEATURES: u64 = SIZE_MAX
     | SEG_MAX
     | BLK_SIZE
     | FLUSH
@@ -52,6 +61,11 @@ fn segments(volume: &VolumeInfo) -> (u32, u32) {
     let most = (u64::from(volume.limits.request_blocks) * block).min(REQUEST_BYTES_MAX).max(block);
     let count = u64::from(SEGMENTS_MAX).min(most / block);
     ((count as u32), ((most / count / block).max(1) * block) as u32)
+}
+
+/// Bytes of a request that are taken at most where all clients together may hold `in_flight_bytes`: what is offered always is.
+pub(crate) fn request_bytes_max(in_flight_bytes: u64, block_bytes: u32) -> u64 {
+    in_flight_bytes.clamp(REQUEST_BYTES_MAX, TAKEN_BYTES_MAX).max(block_bytes.into())
 }
 
 /// The configuration space of a volume's disk.
@@ -95,5 +109,12 @@ mod tests {
             assert_eq!(space[..8], (8_u64 << 20).to_le_bytes(), "sectors of 512 bytes");
             assert_eq!(space[20..24], 4096_u32.to_le_bytes());
         }
+    }
+
+    #[test]
+    fn a_disk_that_is_read_only_says_so() {
+        let limits = VolumeLimits { read_only: true, ..VolumeLimits::new(64, false) };
+        let volume = VolumeInfo { id: VolumeId::new(0), block_bytes: 4096, limits, protected: true };
+        assert_eq!(features(&volume) & (READ_ONLY | DISCARD | WRITE_ZEROES | FLUSH), READ_ONLY | FLUSH);
     }
 }

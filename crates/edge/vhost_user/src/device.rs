@@ -1,6 +1,6 @@
 //! The agreement with the program that runs a guest. Source: the vhost-user protocol; `vhost` reads and checks its messages.
 
-use crate::config::{EVENT_IDX, FEATURES, FLUSH, PROTOCOL_FEATURES, QUEUE_ENTRIES_MAX, QUEUES_MAX, space};
+use crate::config::{EVENT_IDX, FLUSH, PROTOCOL_FEATURES, QUEUE_ENTRIES_MAX, QUEUES_MAX, features, space};
 use crate::request::Memory;
 use crate::ring::Ring;
 use flashyard_blk::VolumeInfo;
@@ -104,18 +104,18 @@ impl VhostUserBackendReqHandlerMut for Device {
     }
 
     fn get_features(&mut self) -> Result<u64> {
-        Ok(FEATURES)
+        Ok(features(&self.volume))
     }
 
-    fn set_features(&mut self, features: u64) -> Result<()> {
-        if features & !FEATURES != 0 {
+    fn set_features(&mut self, agreed: u64) -> Result<()> {
+        if agreed & !features(&self.volume) != 0 {
             return Err(Error::InvalidParam);
         }
-        self.features = features;
+        self.features = agreed;
         for ring in &mut self.rings {
-            ring.queue.set_event_idx(features & EVENT_IDX != 0);
+            ring.queue.set_event_idx(agreed & EVENT_IDX != 0);
             // Without features of the protocol there is no word that enables a ring.
-            ring.is_enabled |= features & PROTOCOL_FEATURES == 0;
+            ring.is_enabled |= agreed & PROTOCOL_FEATURES == 0;
         }
         Ok(())
     }

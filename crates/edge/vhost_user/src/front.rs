@@ -1,10 +1,11 @@
 //! The front end: a socket for each volume, one guest at each.
 
+use crate::config::request_bytes_max;
 use crate::device::Device;
-use crate::request::{Asked, Memory, Parsed, Refused, Segment, Status, gather, parse, scatter, total};
+use crate::request::{Asked, Memory, Parsed, Refused, Segment, Status, gather, is_within, parse, scatter, total};
 use flashyard_blk::{Operation, Payload, VolumeInfo, VolumeRequest};
 use flashyard_kernel::Slab;
-use flashyard_live::{Answered, Context, FrontEnd, Readiness, SocketPath};
+use flashyard_live::{Answered, Context, Data, FrontEnd, Readiness, SocketPath};
 use flashyard_served::Answer;
 use flashyard_units::VolumeId;
 use mio::Interest;
@@ -23,6 +24,8 @@ use vm_memory::{Bytes, GuestAddress};
 const KEYS: usize = 2 + crate::config::QUEUES_MAX;
 /// Requests taken from a disk in one turn at most: others have their turn, too.
 const TAKEN_MAX: usize = 256;
+/// A request of so many bytes counts as one more of these. Source: \[A\] some tens of megabytes are copied in a turn at most.
+const TAKEN_BYTES: usize = 128 * 1024;
 /// Bytes of a message's header: kind, flags, bytes of its body. Source: the vhost-user protocol.
 const HEADER_BYTES: usize = 12;
 /// The message that stops a ring. Source: as above.
@@ -210,19 +213,25 @@ impl VhostUserBlk {
         let mut left = TAKEN_MAX;
         for number in 0..device.rings.len() {
             while device.rings[number].is_kicked {
-                if left == 0 || self.bytes > context.limits().in_flight_bytes {
-                    return left == 0;
+                if left == 0 {
+                    return true;
                 }
-                left -= 1;
                 let Some(chain) = device.rings[number].next(&memory) else { break };
                 let head = chain.head_index();
                 let asked = parse(chain, &memory, &self.disks[place].volume);
-                let refused = match asked {
+                let bytes = asked.as_ref().map_or(0, |parsed| total(&parsed.data)) as usize;
+                // Whatever is asked first must be possible, or it would wait for ever.
+                if self.bytes > 0 && self.bytes.saturating_add(bytes) > context.limits().in_flight_bytes {
+                    device.rings[number].put_back();
+                    return false;
+                }
+                left = left.saturating_sub(1 + bytes / TAKEN_BYTES);
+                let said = match asked {
                     Ok(parsed) => self.begin((place, number, head), parsed, (&memory, flushes), context),
-                    Err(refused) => Some(refused),
+                    Err(refused) => Some((refused, 0)),
                 };
-                if let Some(refused) = refused {
-                    let written = say(refused, &memory);
+                if let Some((refused, written)) = said {
+                    let written = written + say(refused, &memory);
                     device.rings[number].give_back(&memory, head, written);
                     self.owed.push(place);
                 }
@@ -231,22 +240,28 @@ impl VhostUserBlk {
         false
     }
 
-    /// Hands a request on to the engine. Returns what to say at once, if it does not.
+    /// Hands a request on to the engine. Returns what to say at once, if it does not, and the bytes of data written before that.
     fn begin(
         &mut self,
         (disk, ring, head): (usize, usize, u16),
         parsed: Parsed,
         (memory, flushes): (&Memory, bool),
         context: &mut Context<'_>,
-    ) -> Option<Refused> {
+    ) -> Option<(Refused, u32)> {
         let Parsed { asked, first, count, data, status } = parsed;
-        let VolumeInfo { id: volume, limits, .. } = self.disks[disk].volume;
-        let failed = Some(Refused::With(Status::IoError, status));
+        let VolumeInfo { id: volume, limits, block_bytes, .. } = self.disks[disk].volume;
+        let limit_bytes = context.limits().in_flight_bytes as u64;
+        let failed = Some((Refused::With(Status::IoError, status), 0));
         let end = first.saturating_add(count.into());
         if end > limits.blocks || count > limits.request_blocks {
             return failed;
         }
-        let bytes = total(&data) as usize;
+        // What it asks to be kept is looked at before anything is kept: a guest can put any length and any address here.
+        let bytes = total(&data);
+        if bytes > request_bytes_max(limit_bytes, block_bytes) || !is_within(&data, memory) {
+            return failed;
+        }
+        let bytes = bytes as usize;
         let (operation, payload) = match asked {
             Asked::Read => (Operation::Read, Payload::None),
             Asked::Write => {
@@ -262,8 +277,8 @@ impl VhostUserBlk {
             Asked::Zeroes => (Operation::Write, Payload::Zeros),
             Asked::Name => {
                 let name = format!("{:\0<NAME_BYTES$}", format!("flashyard-{volume}"));
-                scatter([&name.as_bytes()[..NAME_BYTES]].into_iter(), &data, memory);
-                return Some(Refused::With(Status::Ok, status));
+                let written = scatter([&name.as_bytes()[..NAME_BYTES]].into_iter(), &data, memory);
+                return Some((Refused::With(Status::Ok, status), written));
             }
         };
         let flushes = flushes && matches!(asked, Asked::Write | Asked::Zeroes | Asked::Trim);
@@ -396,6 +411,7 @@ impl FrontEnd for VhostUserBlk {
             let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
             if let Err(refused) = context.submit(tag as u64, flush, Payload::None) {
                 tracing::error!(%refused, "a flush was refused");
+                self.answered(Answered { tag: tag as u64, answer: Answer::Failed, no_room: false, data: Data::NONE });
             }
         }
         let mut has_more = false;

@@ -4,7 +4,7 @@
 use crate::config::SECTOR_BYTES;
 use flashyard_blk::VolumeInfo;
 use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Bytes, GuestAddress, GuestMemoryMmap};
+use vm_memory::{Bytes, GuestAddress, GuestMemoryBackend, GuestMemoryMmap};
 
 /// A guest's memory, as it is mapped here.
 pub(crate) type Memory = GuestMemoryMmap<()>;
@@ -70,6 +70,11 @@ pub(crate) enum Refused {
 /// Bytes of segments in all.
 pub(crate) fn total(segments: &[Segment]) -> u64 {
     segments.iter().map(|segment| u64::from(segment.bytes)).sum()
+}
+
+/// Whether all parts lie in the guest's memory.
+pub(crate) fn is_within(segments: &[Segment], memory: &Memory) -> bool {
+    segments.iter().all(|segment| memory.check_range(segment.address, segment.bytes as usize))
 }
 
 /// Reads what a chain asks of `volume`.
@@ -259,6 +264,15 @@ mod tests {
         assert_eq!(short, Err(with(Status::IoError)), "no whole header");
         let outside = parse([given(1 << 20, 16), wanted(100, 1)].into_iter(), &memory(), &volume());
         assert_eq!(outside, Err(with(Status::IoError)), "the header is not in the guest's memory");
+    }
+
+    #[test]
+    fn a_part_beyond_the_end_of_the_guests_memory_is_found_without_reading_it() {
+        let part = |address, bytes| [Segment { address: GuestAddress(address), bytes }];
+        assert!(is_within(&part(0, 1 << 16), &memory()) && is_within(&[], &memory()));
+        assert!(!is_within(&part(1, 1 << 16), &memory()));
+        assert!(!is_within(&part(u64::MAX - 1, 4096), &memory()));
+        assert!(!is_within(&[part(0, 16), part(1 << 40, u32::MAX)].concat(), &memory()));
     }
 
     #[test]

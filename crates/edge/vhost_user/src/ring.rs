@@ -61,6 +61,12 @@ impl Ring {
         chain
     }
 
+    /// Leaves the chain that was just taken in the ring: it waits for room.
+    pub(crate) fn put_back(&mut self) {
+        self.under_way -= 1;
+        self.queue.set_next_avail(self.queue.next_avail().wrapping_sub(1));
+    }
+
     /// Puts a chain back, into which `bytes` were written.
     pub(crate) fn give_back(&mut self, memory: &Memory, head: u16, bytes: u32) {
         self.under_way -= 1;

@@ -3,7 +3,7 @@
 #[path = "../../live/tests/small/mod.rs"]
 mod small;
 
-use flashyard_live::{Answered, Context, Engine, FrontEnd, Readiness, SetUp, Strangers, Tempo};
+use flashyard_live::{Answered, Context, Engine, FrontEnd, Limits, Readiness, SetUp, Strangers, Tempo};
 use flashyard_scenario::Scenario;
 use flashyard_served::Session;
 use flashyard_units::VolumeId;
@@ -203,6 +203,11 @@ fn serve<R: Send>(client: impl FnOnce(PathBuf) -> R + Send) -> R {
 
 /// Serves a small drive of which others may use so much while `client` works at its socket.
 fn serve_beside<R: Send>(strangers: Strangers, client: impl FnOnce(PathBuf) -> R + Send) -> R {
+    serve_within(Limits::default(), strangers, client)
+}
+
+/// Likewise, within `limits`.
+fn serve_within<R: Send>(limits: Limits, strangers: Strangers, client: impl FnOnce(PathBuf) -> R + Send) -> R {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("disk");
     let scenario: Scenario = scenario_with(&["drive.filled=0.0"]);
@@ -210,6 +215,7 @@ fn serve_beside<R: Send>(strangers: Strangers, client: impl FnOnce(PathBuf) -> R
     let volumes = [VolumeId::new(0)];
     let mut engine = Engine::new(Session::new(world, None), media, &volumes, Tempo::Off).expect("there is a poll");
     let front = VhostUserBlk::new(&path, engine.volumes()).expect("it is free");
+    engine.set_limits(limits);
     engine.add_front(Box::new(front));
     engine.add_front(Box::new(Reserver(strangers)));
     while_serving(engine, || client(path.clone())).1
@@ -257,6 +263,30 @@ fn a_guest_is_kept_out_of_a_drive_that_a_host_has_reserved() {
             assert_eq!(answers, expected, "{strangers:?}");
         });
     }
+}
+
+#[test]
+fn a_request_that_is_larger_than_the_limits_is_refused_and_others_wait_for_room() {
+    let limits = Limits { in_flight_bytes: 256 << 10, ..Limits::default() };
+    serve_within(limits, Strangers::All, |path| {
+        let mut guest = Guest::connect(&path, 0);
+        for kind in [WRITE, READ] {
+            assert_eq!(guest.ask(kind, 0, 2 << 20), 1, "all of it is in the guest's memory, and too much");
+            assert_eq!(guest.ask(kind, 0, 1 << 30), 1, "most of it is nowhere");
+        }
+        assert_eq!(guest.ask(WRITE, 0, 1 << 20), 0, "what is offered is possible where nothing else is under way");
+        for slot in 0..SLOTS {
+            guest.submit(slot, WRITE, u64::from(slot) * 128, 65_536);
+        }
+        guest.kick();
+        let mut ended: Vec<_> = (0..SLOTS).map(|_| guest.take()).collect();
+        ended.sort_unstable();
+        let all: Vec<_> = (0..SLOTS).map(|slot| (slot, 0, 1)).collect();
+        assert_eq!(ended, all, "each once, though eight times what is in flight");
+        guest.submit(0, NAME, 0, 20);
+        guest.kick();
+        assert_eq!(guest.take(), (0, 0, 21), "the bytes of the name and the status");
+    });
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::compose::{ABOVE_ARRAYS, LEGS_MAX, Maker, Settings};
 use crate::control::{ControlError, Place, VolumeStatus};
 use crate::error::told;
+use crate::held::Client;
 use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
 use crate::reshape::Wish;
@@ -10,11 +11,11 @@ use crate::stack::Stack;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::volumes::Leg;
 use flashyard_latte::Counters;
-use flashyard_live::{Drives, EngineError, FrontEnds, Inbound, ManageError};
+use flashyard_live::{Drives, EngineError, FrontEnds, Inbound, ManageError, SERVED_MAX, time_of};
 use flashyard_served::Refused;
 use flashyard_service::Service;
 use flashyard_services::Below;
-use flashyard_units::{SimSpan, SimTime, VolumeId};
+use flashyard_units::{SimTime, VolumeId};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -65,13 +66,15 @@ pub(crate) struct Window {
     pub(crate) number: u32,
     /// Parts, at least one.
     pub(crate) of: u32,
+    /// Its clients change nothing: it is a version.
+    pub(crate) read_only: bool,
 }
 
 impl Window {
     /// This part of a volume.
     fn info(self, volume: VolumeInfo) -> VolumeInfo {
         let blocks = volume.limits.blocks / u64::from(self.of);
-        VolumeInfo { limits: VolumeLimits { blocks, ..volume.limits }, ..volume }
+        VolumeInfo { limits: VolumeLimits { blocks, read_only: self.read_only, ..volume.limits }, ..volume }
     }
 }
 
@@ -381,7 +384,7 @@ impl VolumeEngine {
     }
 
     pub(crate) fn now(&self) -> SimTime {
-        SimTime::ZERO + SimSpan::from_ns(self.began.elapsed().as_nanos() as u64)
+        time_of(self.began.elapsed())
     }
 
     /// Serves until `stop` says so; then brings everything to the back ends, and returns what was done.
@@ -394,6 +397,10 @@ impl VolumeEngine {
         loop {
             let elapsed = self.began.elapsed();
             if stop(elapsed) {
+                break;
+            }
+            if elapsed >= SERVED_MAX {
+                tracing::error!("the server ends: it has run for 200 days, and time has a range");
                 break;
             }
             for _ in 0..ERRANDS_MAX {
@@ -428,7 +435,7 @@ impl VolumeEngine {
             }
         };
         let mut more = self.fronts.turn(elapsed, events, Drives::NONE, ready);
-        let now = SimTime::ZERO + SimSpan::from_ns(elapsed.as_nanos() as u64);
+        let now = time_of(elapsed);
         let mut has_come = self.fronts.has_asked();
         self.stacks.iter_mut().for_each(|stack| has_come |= stack.turn(now, &mut self.fronts));
         self.take_in(now);
@@ -444,11 +451,13 @@ impl VolumeEngine {
             match inbound {
                 Inbound::Submit { front, tag, mut request, payload, .. } => {
                     let Export { stack, class, window, .. } = self.exports[request.volume.index()];
+                    let mut client = Client { front: Some(front), tag, class, shift: 0 };
                     if window.number > 0 {
                         let part = window.info(self.stacks[stack].info(request.volume));
-                        request.first += u64::from(window.number) * part.limits.blocks;
+                        client.shift = u64::from(window.number) * part.limits.blocks;
+                        request.first += client.shift;
                     }
-                    self.stacks[stack].submit(now, (Some(front), tag, class), request, payload, &mut self.fronts);
+                    self.stacks[stack].submit(now, client, request, payload, &mut self.fronts);
                 }
                 // No front end claims blocks of volumes that are no drives.
                 Inbound::GiveUp { .. } | Inbound::Claim { .. } | Inbound::Release { .. } => {}
@@ -499,5 +508,88 @@ impl VolumeEngine {
             VolumeReport { name: stack.name, answered, failed, latte, unflushed }
         };
         Ok(self.stacks.into_iter().map(report).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_blk::{Operation, Payload, VolumeRequest};
+    use flashyard_live::{Answered, Context, FrontEnd, Readiness};
+    use flashyard_served::Answer;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    /// An engine whose only volume has that back end.
+    fn engine(folder: &Path, back: &str) -> VolumeEngine {
+        let text = format!("[[volume]]\nname = \"v\"\nback = {{ {back} }}\n");
+        let no_drive = |_: &Path, _: Option<&Path>, _, _| Err("no drive is served".to_owned());
+        let no_secret = |_: &Path| Err("there is none".to_owned());
+        crate::open(&text, folder, no_secret, no_drive).expect("it is right").engine
+    }
+
+    #[test]
+    fn a_server_of_volumes_flushes_and_ends_before_time_has_no_more() {
+        let mut engine = engine(Path::new("."), "memory = \"1 MiB\"");
+        engine.began = Instant::now().checked_sub(SERVED_MAX).expect("there was a time");
+        let mut asked = 0;
+        let stop = |_| {
+            asked += 1;
+            asked > 100
+        };
+        let reports = engine.run(stop).expect("it ends");
+        assert_eq!((asked, &reports[0].unflushed), (1, &None));
+    }
+
+    /// A front end that reads block 3, and notes the answer.
+    struct Reader {
+        is_asked: bool,
+        seen: Arc<Mutex<Option<Answer>>>,
+    }
+
+    impl FrontEnd for Reader {
+        fn name(&self) -> String {
+            "a reader".to_owned()
+        }
+
+        fn start(&mut self, _context: &mut Context<'_>) -> std::io::Result<()> {
+            Ok(())
+        }
+
+        fn ready(&mut self, _key: usize, _what: Readiness, _context: &mut Context<'_>) {}
+
+        fn turn(&mut self, context: &mut Context<'_>) -> bool {
+            if !std::mem::replace(&mut self.is_asked, true) {
+                let (volume, operation) = (VolumeId::new(0), Operation::Read);
+                let request = VolumeRequest { volume, operation, first: 3, count: 1, source: 0 };
+                context.submit(0, request, Payload::None).expect("it is within the volume");
+            }
+            false
+        }
+
+        fn answered(&mut self, answered: Answered<'_>) {
+            *self.seen.lock().expect("no panic") = Some(answered.answer);
+        }
+
+        fn send(&mut self, _context: &mut Context<'_>) {}
+    }
+
+    #[test]
+    fn an_error_names_the_block_that_the_client_of_a_part_has_asked_for() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let mut engine = engine(folder.path(), "file = \"disk\", size = \"1 MiB\"");
+        engine.exports[0].window = Window { number: 1, of: 2, read_only: false };
+        // Its blocks are gone behind the back of the volume.
+        std::fs::File::options()
+            .write(true)
+            .open(folder.path().join("disk"))
+            .expect("it is there")
+            .set_len(0)
+            .expect("it may");
+        let seen = Arc::new(Mutex::new(None));
+        engine.fronts_mut().add(Box::new(Reader { is_asked: false, seen: Arc::clone(&seen) }));
+        let is_over = Arc::clone(&seen);
+        engine.run(|elapsed| is_over.lock().expect("no panic").is_some() || elapsed > LAST_FLUSH).expect("it serves");
+        assert_eq!(*seen.lock().expect("no panic"), Some(Answer::Unread { block: 3 }));
     }
 }

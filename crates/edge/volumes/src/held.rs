@@ -21,14 +21,28 @@ pub(crate) enum Content {
     Memory { leg: u8, first: u64 },
 }
 
+/// The client that has asked for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Client {
+    /// Number of the front end; none for requests of the engine itself.
+    pub(crate) front: Option<usize>,
+    /// The front end's name of the request.
+    pub(crate) tag: u64,
+    /// Class of the client, for services that tell clients apart.
+    pub(crate) class: u16,
+    /// Blocks of the volume before the part that the client sees, by which its blocks have other numbers here.
+    pub(crate) shift: u64,
+}
+
+impl Client {
+    /// The engine itself.
+    pub(crate) const ENGINE: Self = Self { front: None, tag: 0, class: 0, shift: 0 };
+}
+
 /// A request under way. A service that takes less at once gets it part by part.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// Number of the front end; none for requests of the engine itself.
-    pub(crate) front: Option<usize>,
-    /// Class of the client, for services that tell clients apart.
-    pub(crate) class: u16,
-    pub(crate) tag: u64,
+    pub(crate) client: Client,
     pub(crate) request: VolumeRequest,
     /// Blocks of the parts that are done, and of the one under way.
     pub(crate) done: u32,
@@ -228,9 +242,7 @@ mod tests {
     fn asked(operation: Operation, count: u32, content: Content, bytes: Vec<u8>) -> Asked {
         let request = VolumeRequest { volume: VolumeId::new(0), operation, first: 0, count, source: 0 };
         Asked {
-            front: None,
-            class: 0,
-            tag: 0,
+            client: Client::ENGINE,
             request,
             done: 1,
             part: count - 1,

@@ -80,7 +80,7 @@ fn window(volume: &Volume, owner: &Volume) -> Window {
         }
         _ => (0, 1),
     };
-    Window { number, of }
+    Window { number, of, read_only: volume.version_of.is_some() }
 }
 
 /// Number of clients of a volume's own name, and of those that are batch: priority tells them apart.

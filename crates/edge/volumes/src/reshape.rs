@@ -1,5 +1,6 @@
 //! Services that come into a volume while it serves, and leave it: new requests wait, those under way end and are flushed, and then the tree changes.
 
+use crate::held::Client;
 use crate::leg::LegState;
 use flashyard_blk::{Payload, VolumeRequest};
 use flashyard_service::{Failure, Service};
@@ -31,7 +32,7 @@ pub(crate) enum Stage {
 
 /// A request that waits for it.
 pub(crate) struct Parked {
-    pub(crate) from: (Option<usize>, u64, u16),
+    pub(crate) from: Client,
     pub(crate) request: VolumeRequest,
     pub(crate) payload: Payload,
 }

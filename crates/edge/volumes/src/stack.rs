@@ -4,7 +4,7 @@
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
 use crate::array::take_in;
-use crate::held::{Asked, Content, Held};
+use crate::held::{Asked, Client, Content, Held};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};
 use crate::services::Services;
@@ -105,33 +105,22 @@ impl Stack {
     pub(crate) fn submit(
         &mut self,
         now: SimTime,
-        (front, tag, class): (Option<usize>, u64, u16),
+        client: Client,
         request: VolumeRequest,
         payload: Payload,
         fronts: &mut FrontEnds,
     ) {
-        if front.is_some()
+        if client.front.is_some()
             && let Some(reshape) = &mut self.reshape
         {
-            return reshape.parked.push_back(Parked { from: (front, tag, class), request, payload });
+            return reshape.parked.push_back(Parked { from: client, request, payload });
         }
         let (content, bytes) = match payload {
             Payload::Bytes(bytes) => (Content::Bytes, bytes),
             Payload::Zeros | Payload::None => (Content::None, Vec::new()),
         };
-        let asked = Asked {
-            front,
-            class,
-            tag,
-            request,
-            done: 0,
-            part: 0,
-            content,
-            bytes,
-            named: 0,
-            is_answered: false,
-            goes_on: false,
-        };
+        let asked =
+            Asked { client, request, done: 0, part: 0, content, bytes, named: 0, is_answered: false, goes_on: false };
         if !self.started {
             self.start(now, fronts);
         }
@@ -144,7 +133,7 @@ impl Stack {
     pub(crate) fn flush(&mut self, now: SimTime, fronts: &mut FrontEnds) {
         let (volume, operation) = (VolumeId::new(0), Operation::Flush);
         let flush = VolumeRequest { volume, operation, first: 0, count: 0, source: 0 };
-        self.submit(now, (None, 0, 0), flush, Payload::None, fronts);
+        self.submit(now, Client::ENGINE, flush, Payload::None, fronts);
     }
 
     /// The result of a flush of the engine.
@@ -459,7 +448,7 @@ impl Stack {
             _ => self.request_blocks,
         };
         asked.part = (count - asked.done).min(most);
-        let source = asked.class;
+        let source = asked.client.class;
         let (first, count) = (first + u64::from(asked.done), asked.part);
         self.service.submit(now, &Request { id, operation, first, count, durable: false, source }, &mut self.out);
         self.carry_out(now, None, fronts);
@@ -715,8 +704,8 @@ impl Stack {
         let is_read = operation == Operation::Read;
         let answer = match result {
             Ok(()) => Answer::Done,
-            Err(Failure::Unread { block }) => Answer::Unread { block },
-            Err(_) if is_read => Answer::Unread { block: first },
+            Err(Failure::Unread { block }) => Answer::Unread { block: block.saturating_sub(asked.client.shift) },
+            Err(_) if is_read => Answer::Unread { block: first.saturating_sub(asked.client.shift) },
             Err(_) => Answer::Failed,
         };
         let kind = match operation {
@@ -736,10 +725,10 @@ impl Stack {
             },
             Content::None => Found::NONE,
         };
-        match asked.front {
+        match asked.client.front {
             Some(front) => {
                 let no_room = result == Err(Failure::NoRoom);
-                fronts.answered(front, Answered { tag: asked.tag, answer, no_room, data });
+                fronts.answered(front, Answered { tag: asked.client.tag, answer, no_room, data });
             }
             None => self.own = Some(result),
         }

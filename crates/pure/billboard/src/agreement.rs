@@ -106,6 +106,14 @@ impl Producer {
         self.promises.get(&agreement).is_some_and(|promise| promise.until > now)
     }
 
+    /// Whether it has promised a consumer something, or remembers a release of one.
+    pub fn knows(&self, now: SimTime, consumer: u16) -> bool {
+        let first = Agreement { consumer, incarnation: 0, number: 0 };
+        let of_it = first..=Agreement { incarnation: u32::MAX, number: u32::MAX, ..first };
+        self.promises.range(of_it.clone()).any(|(_, promise)| promise.until > now)
+            || self.released.range(of_it).any(|(_, &until)| until > now)
+    }
+
     /// Takes a message, and returns the answer.
     pub fn receive(&mut self, now: SimTime, message: Message) -> Option<Message> {
         self.forget(now);
@@ -193,11 +201,11 @@ impl Consumer {
         (agreement, Message::Ask { agreement, space, asked: now })
     }
 
-    /// Takes an answer.
+    /// Takes an answer. One to a question that was not asked yet is no answer: a lease goes no further than its producer's.
     pub fn receive(&mut self, message: Message) {
         match message {
             Message::Confirm { agreement, asked, begun } => {
-                let Some(held) = self.held.get_mut(&agreement) else { return };
+                let Some(held) = self.held.get_mut(&agreement).filter(|held| asked <= held.asked) else { return };
                 match *held.begun.get_or_insert(begun) {
                     known if known == begun => held.until = held.until.max(asked + held.lease),
                     // A late question has made another promise: what lay there is gone.
@@ -431,6 +439,25 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_to_a_question_that_was_not_asked_makes_no_lease_longer() {
+        let mut consumer = Consumer::new(1, 0, LEASE);
+        let at = |s: u64| SimTime::ZERO + SimSpan::from_secs(s);
+        let (agreement, _) = consumer.ask(at(10), 0, 70);
+        let begun = at(3);
+        for asked in [SimTime::MAX, at(10) + SimSpan::from_ns(1)] {
+            consumer.receive(Message::Confirm { agreement, asked, begun });
+            assert!(!consumer.may_use(at(11), agreement), "asked at {asked:?}");
+        }
+        consumer.receive(Message::Confirm { agreement, asked: at(10), begun });
+        assert!(consumer.may_use(at(69), agreement) && !consumer.may_use(at(70), agreement));
+        consumer.receive(Message::Confirm { agreement, asked: at(20), begun });
+        assert!(!consumer.may_use(at(70), agreement));
+        assert!(consumer.renew_one(at(50), agreement).is_some());
+        consumer.receive(Message::Confirm { agreement, asked: at(50), begun });
+        assert!(consumer.may_use(at(109), agreement) && !consumer.may_use(at(110), agreement));
+    }
+
+    #[test]
     fn a_lease_of_its_own_length_ends_by_it() {
         let mut producer = Producer::new(100, LEASE);
         let mut consumer = Consumer::new(1, 0, LEASE);
@@ -441,5 +468,17 @@ mod tests {
         assert!(consumer.renew_one(at(6), agreement).is_some(), "half of it has passed");
         assert!(consumer.may_use(at(9), agreement) && !consumer.may_use(at(10), agreement));
         assert_eq!(consumer.lapse(at(16)), [agreement], "an answer to the last question might have come until then");
+    }
+
+    #[test]
+    fn a_producer_knows_a_consumer_until_a_late_question_of_it_can_come_no_more() {
+        let mut producer = Producer::new(100, LEASE);
+        let at = |s: u64| SimTime::ZERO + SimSpan::from_secs(s);
+        let (agreement, ask) = Consumer::new(7, 3, LEASE).ask(at(0), 0, 70);
+        producer.receive(at(1), ask);
+        assert_eq!([6, 7, 8].map(|consumer| producer.knows(at(60), consumer)), [false, true, false]);
+        assert!(!producer.knows(at(61), 7), "its lease has ended");
+        producer.receive(at(61), Message::Release { agreement });
+        assert!(producer.knows(at(180), 7) && !producer.knows(at(181), 7));
     }
 }

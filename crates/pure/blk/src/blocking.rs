@@ -249,7 +249,7 @@ mod tests {
 
     impl Slow {
         fn new(request_blocks: u32) -> Self {
-            let limits = VolumeLimits { blocks: BLOCKS as u64, remaps: true, request_blocks };
+            let limits = VolumeLimits { blocks: BLOCKS as u64, remaps: true, request_blocks, read_only: false };
             let blocks = vec![[0; BLOCK_BYTES]; BLOCKS];
             Self { blocks, limits, free_at: SimTime::ZERO, under_way: Default::default(), requests: Vec::new() }
         }

@@ -35,12 +35,14 @@ pub struct VolumeLimits {
     pub remaps: bool,
     /// Blocks of a read, a write or a remap at most.
     pub request_blocks: u32,
+    /// It takes nothing that changes blocks.
+    pub read_only: bool,
 }
 
 impl VolumeLimits {
-    /// Those of a volume of `blocks` that takes requests of any length.
+    /// Those of a volume of `blocks` that takes requests of any length, writes included.
     pub const fn new(blocks: u64, remaps: bool) -> Self {
-        Self { blocks, remaps, request_blocks: u32::MAX }
+        Self { blocks, remaps, request_blocks: u32::MAX, read_only: false }
     }
 
     /// Whether the range ends within the volume. It may be empty.
@@ -133,6 +135,9 @@ pub fn check(request: &VolumeRequest, limits: &VolumeLimits) -> Result<(), Reque
         return Ok(());
     }
     fits(first)?;
+    if limits.read_only && operation != Operation::Read {
+        return Err(request.unsupported());
+    }
     if operation == Operation::Trim {
         return Ok(());
     }
@@ -164,6 +169,14 @@ mod tests {
 
     fn address() -> impl Strategy<Value = u64> {
         prop_oneof![0_u64..130, u64::MAX - 30..=u64::MAX]
+    }
+
+    #[test]
+    fn a_volume_that_is_read_only_takes_reads_and_flushes() {
+        let limits = VolumeLimits { read_only: true, ..LIMITS };
+        let taken = |operation| check(&request(operation, 0, 1, 50), &limits).is_ok();
+        use Operation::{Flush, Read, Remap, Trim, Write};
+        assert_eq!([Read, Flush, Write, Trim, Remap].map(taken), [true, true, false, false, false]);
     }
 
     proptest! {

@@ -478,7 +478,12 @@ impl Service for Latte {
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(u32::MAX);
         let blocks = u64::from(self.config.blocks).min(legs[1].limits.blocks);
-        VolumeLimits { blocks, remaps: false, request_blocks: request_blocks.min(self.config.log_slots) }
+        VolumeLimits {
+            blocks,
+            remaps: false,
+            request_blocks: request_blocks.min(self.config.log_slots),
+            read_only: false,
+        }
     }
 
     fn submit(&mut self, now: SimTime, request: &Request, out: &mut Orders) {

@@ -46,6 +46,7 @@ pub(crate) mod info {
 
 pub(crate) mod transmission {
     pub(crate) const HAS_FLAGS: u16 = 1;
+    pub(crate) const READ_ONLY: u16 = 1 << 1;
     pub(crate) const SEND_FLUSH: u16 = 1 << 2;
     pub(crate) const SEND_FUA: u16 = 1 << 3;
     pub(crate) const SEND_TRIM: u16 = 1 << 5;
@@ -93,7 +94,7 @@ pub(crate) mod chunk {
 pub enum ErrorCode {
     /// It was done.
     None = 0,
-    /// It is not allowed.
+    /// It is not allowed: a change of an export that is read-only, or a size that cannot be had.
     NotPermitted = 1,
     /// The medium failed.
     Io = 5,

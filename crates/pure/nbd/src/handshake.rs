@@ -183,7 +183,9 @@ fn flags(terms: &Terms, export: &Export) -> u16 {
     let always = HAS_FLAGS | SEND_FLUSH | SEND_FUA | SEND_TRIM | SEND_WRITE_ZEROES | CAN_MULTI_CONN | SEND_CACHE;
     let structured = if terms.replies == Replies::Structured { SEND_DF } else { 0 };
     let resizes = if export.can_resize { SEND_RESIZE } else { 0 };
-    always | structured | resizes | if export.has_map { SEND_FAST_ZERO } else { 0 }
+    let read_only = if export.read_only { READ_ONLY } else { 0 };
+    let maps = if export.has_map { SEND_FAST_ZERO } else { 0 };
+    always | structured | resizes | read_only | maps
 }
 
 /// Says why not, in words that clients print.

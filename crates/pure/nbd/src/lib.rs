@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use flashyard_nbd::{Export, Output, Session};
-//! let exports = [Export { name: "drive0".into(), size_bytes: 1 << 30, size_max_bytes: 1 << 30, can_resize: false, block_bytes: 4096, is_away: false, is_gone: false, has_map: false }];
+//! let exports = [Export { name: "drive0".into(), size_bytes: 1 << 30, size_max_bytes: 1 << 30, can_resize: false, block_bytes: 4096, is_away: false, is_gone: false, has_map: false, read_only: false }];
 //! let mut out = Output::default();
 //! let mut session = Session::new(&mut out);
 //! assert_eq!(out.bytes.len(), 18, "the greeting");

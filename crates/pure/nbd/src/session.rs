@@ -311,7 +311,7 @@ impl Session {
     }
 }
 
-/// Range and alignment of a request.
+/// Range and alignment of a request, and whether its export takes it.
 fn check(kind: Option<Kind>, offset_bytes: u64, len_bytes: u32, export: &Export) -> Result<(), Failure> {
     let mask = u64::from(export.block_bytes) - 1;
     let refused = |error, words| Err(Failure::new(error, words));
@@ -327,7 +327,10 @@ fn check(kind: Option<Kind>, offset_bytes: u64, len_bytes: u32, export: &Export)
     let was_inside = end.is_some_and(|end| end <= export.size_max_bytes);
     let beyond = if grows || was_inside { ErrorCode::NoSpace } else { ErrorCode::Invalid };
     let is_inside = end.is_some_and(|end| end <= export.size_bytes);
+    let changes = grows || kind == Some(Kind::Trim);
     match () {
+        // Source: proto.md, NBD_FLAG_READ_ONLY.
+        () if changes && export.read_only => refused(ErrorCode::NotPermitted, "the export is read-only"),
         () if !is_inside => refused(beyond, "the range ends beyond the export"),
         () if len_bytes == 0 => refused(ErrorCode::Invalid, "the range is empty"),
         () if (offset_bytes | u64::from(len_bytes)) & mask != 0 => {

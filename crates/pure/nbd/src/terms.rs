@@ -23,6 +23,8 @@ pub struct Export {
     pub is_gone: bool,
     /// The server can say which blocks are allocated, and frees blocks faster than it writes them.
     pub has_map: bool,
+    /// Clients change nothing in it.
+    pub read_only: bool,
 }
 
 /// Why a session is over.

@@ -4,11 +4,12 @@ use crate::world;
 use crate::world::{BLOCK, Link, NQN, World, copy, target_config};
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::event::AsyncEvent;
-use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter};
+use flashyard_nvme::fabrics::{Connect, ConnectData, ConnectParameter, FabricsCommand};
 use flashyard_nvme::feature::id;
-use flashyard_nvme::identify::{Descriptor, IdentifyNamespace, read_descriptors, read_list};
+use flashyard_nvme::identify::{Descriptor, IdentifyController, IdentifyNamespace, read_descriptors, read_list};
 use flashyard_nvme::log::{AnaState, DiscoveryEntry, ErrorEntry, SmartLog, page, read_ana_log};
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
+use flashyard_nvme::property::Property;
 use flashyard_nvme::text::{DISCOVERY_NQN, unpadded};
 use flashyard_nvme::{Sqe, Status};
 use flashyard_nvmf::initiator::{self, ConnectionError, Data};
@@ -51,6 +52,72 @@ fn the_end_of_an_admin_connection_ends_its_io_connections() {
     link.session.closed(&mut world.target);
     world.settle();
     assert_eq!(world.links[1].effects.close, Some(CloseReason::ControllerEnded));
+}
+
+#[test]
+fn a_reset_ends_io_queues_and_is_over_once_their_connections_have_gone() {
+    let mut world = connected();
+    world.write(0, &[7; BLOCK]);
+    let set = |world: &mut World, value: u64| {
+        let offset = Property::Configuration.offset();
+        let set = FabricsCommand::PropertySet { is_wide: false, offset, value }.encode(0);
+        world.run_on(0, set, Data::None).0
+    };
+    let is_ready = |world: &mut World| {
+        let get = FabricsCommand::PropertyGet { is_wide: false, offset: Property::Status.offset() }.encode(0);
+        let (status, result, _) = world.completion_on(0, get, Data::None);
+        (status, result & 1 == 1)
+    };
+    assert_eq!(is_ready(&mut world), (Status::SUCCESS, true));
+    // A read is at the backend when the reset comes.
+    let link = &mut world.links[1];
+    let read = NvmCommand::Read { range: BlockRange { lba: 0, blocks: 1 }, fua: false }.encode(0, 1);
+    link.host.submit_entry(5, read, Data::ToHost(4096), &mut link.host_effects).expect("the queue has room");
+    let bytes = world::drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    let command = link.effects.commands.pop().expect("the backend gets it");
+    assert_eq!(set(&mut world, 0x0046_0000), Status::SUCCESS);
+    assert_eq!(world.links[1].effects.close, Some(CloseReason::ControllerEnded));
+    assert_eq!(is_ready(&mut world), (Status::SUCCESS, true), "a command of the old queue may be under way");
+    let link = &mut world.links[1];
+    link.session.closed(&mut world.target);
+    link.session.complete(&mut world.target, command.tag, Status::SUCCESS, vec![7; BLOCK], &mut link.effects);
+    assert_eq!(is_ready(&mut world), (Status::SUCCESS, false));
+    assert_eq!(set(&mut world, 0x0046_0001), Status::SUCCESS);
+    assert_eq!(is_ready(&mut world), (Status::SUCCESS, true));
+    let again = world.open(1, Some(1));
+    assert!(world.links[again].host.is_ready(), "{:?}", world.links[again].host_effects.failure);
+    let read = NvmCommand::Read { range: BlockRange { lba: 0, blocks: 1 }, fua: false }.encode(0, 1);
+    assert_eq!(world.run_on(again, read, Data::ToHost(4096)), (Status::SUCCESS, vec![7; BLOCK]));
+}
+
+#[test]
+fn a_shutdown_is_complete_once_the_backend_has_made_sure_of_what_was_written() {
+    let mut world = connected();
+    let set = |world: &mut World, value: u64| {
+        let offset = Property::Configuration.offset();
+        let set = FabricsCommand::PropertySet { is_wide: false, offset, value }.encode(0);
+        assert_eq!(world.run_on(0, set, Data::None).0, Status::SUCCESS);
+    };
+    let shutdown = |world: &mut World| {
+        let get = FabricsCommand::PropertyGet { is_wide: false, offset: Property::Status.offset() }.encode(0);
+        world.completion_on(0, get, Data::None).1 >> 2 & 3
+    };
+    set(&mut world, 0x0046_4001);
+    let begun = target::take_shutdowns(&mut world.target);
+    assert_eq!((begun.len(), begun[0].subsystem, shutdown(&mut world)), (1, 0, 1));
+    target::shut_down(&mut world.target, begun[0]);
+    assert_eq!(shutdown(&mut world), 2);
+    // Enabled again before it is over, it is not shut down any more.
+    set(&mut world, 0x0046_0000);
+    set(&mut world, 0x0046_0001);
+    set(&mut world, 0x0046_8001);
+    let begun = target::take_shutdowns(&mut world.target);
+    assert_eq!((begun.len(), shutdown(&mut world)), (1, 1));
+    set(&mut world, 0x0046_0000);
+    set(&mut world, 0x0046_0001);
+    target::shut_down(&mut world.target, begun[0]);
+    assert_eq!(shutdown(&mut world), 0);
 }
 
 #[test]
@@ -231,6 +298,10 @@ fn features_keep_what_is_set_and_refuse_what_is_not_there() {
     assert_eq!(get(id::WRITE_CACHE, Select::Current), (Status::SUCCESS, 0));
     assert_eq!(get(id::WRITE_CACHE, Select::Supported), (Status::SUCCESS, 4));
     assert_eq!(get(id::QUEUES, Select::Current), (Status::SUCCESS, 0x003F_003F));
+    let identify = AdminCommand::Identify(Identify { cns: cns::CONTROLLER, ..Identify::default() });
+    let (_, _, identify) = world.admin_command(identify, Data::ToHost(4096));
+    let identify = IdentifyController::read_from_bytes(&identify).expect("whole");
+    assert_ne!(identify.nvm_optional.get() & IdentifyController::TIMESTAMP, 0, "Linux sets no other one");
     let timestamp = AdminCommand::SetFeatures { feature: id::TIMESTAMP, save: false, values: [0; 5] };
     assert_eq!(world.admin_command(timestamp, Data::ToController(vec![9, 0, 0, 0, 0, 0, 0, 0])).0, Status::SUCCESS);
     world.now += SimSpan::from_ms(5);

@@ -2,15 +2,17 @@
 
 use crate::world::{World, drain, target_config};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
+use flashyard_nvme::reservation::{Keys, RegisterAction, ReservationCommand};
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::tcp::{
     Alignment, DataHeader, Digests, Event, FatalError, FatalStatus, Framer, Role, capsule_command, data_to_controller,
     initialize_request, termination,
 };
 use flashyard_nvme::{Sqe, Status};
-use flashyard_nvmf::target::{CloseReason, Effects, Limits, Session, Target};
+use flashyard_nvmf::target::{CloseReason, Effects, Limits, Session, Target, next_change, settle_change};
 use flashyard_units::SimTime;
 use proptest::prelude::*;
+use zerocopy::IntoBytes;
 use zerocopy::little_endian::{U16, U32};
 
 const PLAIN: Digests = Digests { header: false, data: false };
@@ -164,6 +166,36 @@ fn more_commands_than_the_queue_has_entries_end_the_connection() {
     drain(&mut link.effects.output, usize::MAX);
     link.session.complete(&mut world.target, command.tag, Status::SUCCESS, command.payload, &mut link.effects);
     assert_eq!(link.effects.output.pending_bytes(), 0, "nothing is sent after the end");
+}
+
+#[test]
+fn commands_whose_answers_come_later_have_their_entries_of_the_queue_until_then() {
+    let mut config = target_config(Limits::default());
+    config.subsystems[0].namespaces[0].keeps_reservations = true;
+    let mut world = World::with(config, |config| config.queue_entries = 4);
+    world.connect();
+    let register = ReservationCommand::Register { action: RegisterAction::Register, ignores_key: true, persistence: 3 };
+    let entries = |ids: std::ops::Range<u16>| {
+        let mut bytes = Vec::new();
+        for id in ids {
+            let mut sqe = register.encode(id, 1);
+            sqe.data = Sgl::InCapsule { offset: 0, len: 16 }.encode();
+            capsule_command(&mut bytes, &sqe, 16, PLAIN, Alignment::default());
+            bytes.extend_from_slice(Keys::new(0, 5).as_bytes());
+        }
+        bytes
+    };
+    let link = &mut world.links[1];
+    link.session.receive(&mut world.target, world.now, &entries(0..4), &mut link.effects);
+    assert_eq!((link.effects.close.as_ref(), link.session.commands_outstanding()), (None, 4));
+    while let Some(change) = next_change(&mut world.target) {
+        settle_change(&mut world.target, change, true);
+    }
+    let link = &mut world.links[1];
+    link.session.poll(&mut world.target, &mut link.effects);
+    assert_eq!(link.session.commands_outstanding(), 0, "they are answered");
+    link.session.receive(&mut world.target, world.now, &entries(4..9), &mut link.effects);
+    assert_eq!(link.effects.close, Some(CloseReason::ProtocolViolated(FatalError::SEQUENCE)));
 }
 
 proptest! {

@@ -36,7 +36,7 @@ impl Service for SpillOver {
 
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(1);
-        VolumeLimits { blocks: self.near + legs[1].limits.blocks, remaps: false, request_blocks }
+        VolumeLimits { blocks: self.near + legs[1].limits.blocks, remaps: false, request_blocks, read_only: false }
     }
 
     fn submit(&mut self, _: SimTime, request: &Request, out: &mut Orders) {

@@ -38,7 +38,7 @@ impl Service for Striped {
         let chunks = legs.iter().map(|leg| leg.limits.blocks / u64::from(self.chunk)).min().unwrap_or(0);
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(1);
         let blocks = chunks * u64::from(self.chunk) * u64::from(self.legs);
-        VolumeLimits { blocks, remaps: false, request_blocks }
+        VolumeLimits { request_blocks, ..VolumeLimits::new(blocks, false) }
     }
 
     fn submit(&mut self, _: SimTime, request: &Request, out: &mut Orders) {

@@ -89,7 +89,8 @@ impl Engine {
         let (range, at) = pending.window.in_unit(place);
         let media = self.media.drive(drive);
         let is_part = range.len() < SLOT_BYTES as usize;
-        let is_whole = !is_part || !media.is_checked() || media.is_whole(before);
+        // Garbage collection, or a host, may have lost the unit since it was read.
+        let is_whole = !is_part || media.is_whole(before);
         let mut unit = [0; SLOT_BYTES as usize];
         if is_part {
             unit.copy_from_slice(media.slot(before));

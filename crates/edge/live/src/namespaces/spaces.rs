@@ -322,6 +322,7 @@ fn with_blocks(volume: VolumeInfo, block_bytes: u32) -> VolumeInfo {
         blocks: volume.limits.blocks * u64::from(blocks),
         remaps: volume.limits.remaps && blocks == 1,
         request_blocks: volume.limits.request_blocks.saturating_mul(blocks),
+        ..volume.limits
     };
     VolumeInfo { block_bytes, limits, ..volume }
 }
@@ -332,7 +333,7 @@ mod tests {
     use crate::media::BlockFormat;
 
     fn spaces() -> Spaces {
-        let limits = VolumeLimits { blocks: 100, remaps: true, request_blocks: 8 };
+        let limits = VolumeLimits { blocks: 100, remaps: true, request_blocks: 8, read_only: false };
         let volume = |id| VolumeInfo { id: VolumeId::new(id), block_bytes: SLOT_BYTES, limits, protected: true };
         Spaces::new(vec![volume(0), volume(1)])
     }

@@ -12,6 +12,7 @@ mod stream;
 use crate::acceptor::Acceptor;
 use crate::connection::Reading;
 use crate::front::{Answered, BlockState, Context, FrontEnd, KEYS_MAX, Readiness};
+use crate::media::Data;
 use crate::namespaces::ManageError;
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::under_way::{Command, UnderWay};
@@ -262,7 +263,8 @@ impl Nbd {
             Kind::Trim | Kind::WriteZeroes { hole: true } => (Operation::Trim, Payload::None),
             Kind::WriteZeroes { hole: false } => (Operation::Write, Payload::Zeros),
         };
-        let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. });
+        // Every command that changes blocks may want that to be durable before its answer: proto.md, NBD_CMD_FLAG_FUA.
+        let writes = matches!(kind, Kind::Write | Kind::WriteZeroes { .. } | Kind::Trim);
         let work = Work {
             cookie,
             volume,
@@ -345,6 +347,7 @@ fn export(name: &str, volume: &VolumeInfo) -> Export {
         is_away: false,
         is_gone: false,
         has_map: false,
+        read_only: volume.limits.read_only,
     }
 }
 
@@ -392,6 +395,12 @@ impl FrontEnd for Nbd {
                 let flush = VolumeRequest { volume, operation: Operation::Flush, first: 0, count: 0, source: 0 };
                 if let Err(refused) = context.submit(number as u64, flush, Payload::None) {
                     tracing::error!(%refused, "a flush was refused");
+                    self.answered(Answered {
+                        tag: number as u64,
+                        answer: Answer::Failed,
+                        no_room: false,
+                        data: Data::NONE,
+                    });
                 }
             }
         }

@@ -21,12 +21,14 @@ mod peer;
 mod ports;
 mod protect;
 mod self_test;
+mod shutdown;
 mod subsystems;
 mod telemetry;
 mod work;
 
 pub use ports::ListenError;
 
+use crate::clock::time_of;
 use crate::connection::Reading;
 use crate::front::{Answered, Context, FrontEnd, KEYS_MAX, Readiness};
 use crate::namespaces::ManageError;
@@ -36,9 +38,10 @@ use crate::tls::ServerKeys;
 use flashyard_nvme::Status;
 use flashyard_nvmf::target::{Command, ConfigError, Security, SessionId, Tag, Target, TargetConfig, is_current};
 use flashyard_served::Refused;
-use flashyard_units::{SimSpan, SimTime, VolumeId};
+use flashyard_units::{SimTime, VolumeId};
 use peer::Peer;
 use ports::Ports;
+use shutdown::Shutdowns;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -61,6 +64,7 @@ pub struct NvmeTcp {
     peers: Peers<Peer>,
     by_session: BTreeMap<SessionId, usize>,
     works: Works,
+    shutdowns: Shutdowns,
     /// Connections without a controller that may hear of one more command, and when they are closed at the latest.
     orphans: Vec<(SessionId, Duration)>,
     /// Commands that hosts want back, and those that the enclosure has been asked to give back in this turn.
@@ -118,6 +122,7 @@ impl NvmeTcp {
             peers: Peers::default(),
             by_session: BTreeMap::new(),
             works: Works::default(),
+            shutdowns: Shutdowns::default(),
             orphans: Vec::new(),
             to_abort: Vec::new(),
             tried: Vec::new(),
@@ -379,7 +384,7 @@ impl FrontEnd for NvmeTcp {
     }
 
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
-        self.now = SimTime::ZERO + SimSpan::from_ns(context.elapsed().as_nanos() as u64);
+        self.now = time_of(context.elapsed());
         self.works.follow_up(context);
         self.subsystems.restore(&mut self.target, self.works.any_abandoned(), context);
         self.subsystems.turn(&mut self.target, context);
@@ -397,18 +402,26 @@ impl FrontEnd for NvmeTcp {
         Marked::look(self, |front| &mut front.readable, |front, place| front.read(place, context));
         self.close_late(context);
         self.close_still(context);
-        self.subsystems.ask_drives(&mut self.target, context);
+        let mut has_more = self.subsystems.ask_drives(&mut self.target, context);
         self.close_orphans(context);
         if self.target.deadline().is_some_and(|deadline| deadline <= self.now) {
             self.target.expire(self.now);
         }
-        self.subsystems.follow_reservations(&mut self.target, context);
+        let subsystems = &self.subsystems;
+        self.shutdowns.begin(&mut self.target, |subsystem| subsystems.volume(subsystem), context);
+        has_more |= self.subsystems.follow_reservations(&mut self.target, context);
         self.wake();
         self.abort(context);
-        !self.readable.is_empty() || self.works.has_to_go_on() || self.ports.waits_at_once(context.elapsed())
+        has_more
+            || !self.readable.is_empty()
+            || self.works.has_to_go_on()
+            || self.ports.waits_at_once(context.elapsed())
     }
 
     fn answered(&mut self, answered: Answered<'_>) {
+        if self.shutdowns.answered(&mut self.target, answered.tag) {
+            return;
+        }
         if let Some(done) = self.works.answered(&answered) {
             self.complete(done);
         }

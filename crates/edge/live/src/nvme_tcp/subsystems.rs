@@ -12,13 +12,13 @@ use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
-    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, lose_power, next_change,
-    restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_telemetry,
+    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, has_changes, lose_power,
+    next_change, restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_telemetry,
     set_used_blocks, settle_change, strangers_to,
 };
 use flashyard_served::{Control, Refused};
 use flashyard_units::VolumeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// How often a page of capacity is computed because hosts read it, at most.
@@ -37,6 +37,8 @@ pub(super) struct Subsystems {
     endurance_erases: u32,
     /// Demands of hosts that the enclosure has not carried out yet, by tag.
     demands: BTreeMap<u64, Demand>,
+    /// Those that it has not heard of.
+    to_ask: VecDeque<Demand>,
     demands_made: u64,
     /// Self-tests of each that is a drive.
     self_tests: Vec<Option<SelfTests>>,
@@ -56,6 +58,7 @@ impl Subsystems {
             to_restore: Vec::new(),
             endurance_erases,
             demands: BTreeMap::new(),
+            to_ask: VecDeque::new(),
             demands_made: 0,
             self_tests: Vec::new(),
             tell_health: Duration::ZERO,
@@ -228,10 +231,11 @@ impl Subsystems {
         }
     }
 
-    /// Carries changes of reservations out that outlast a loss of power: each is kept before its host is answered. Lets the other front
-    /// ends know of all changes.
-    pub(super) fn follow_reservations(&self, target: &mut Target, context: &mut Context<'_>) {
-        while let Some(change) = next_change(target) {
+    /// Carries a change of reservations out that outlasts a loss of power: it is kept before its host is answered. Lets the other front
+    /// ends know of all changes. Returns whether more wait: a disk takes milliseconds to keep one, and other clients have their turn
+    /// between two.
+    pub(super) fn follow_reservations(&self, target: &mut Target, context: &mut Context<'_>) -> bool {
+        if let Some(change) = next_change(target) {
             let drive = self.volumes[change.subsystem()];
             let kept = context.keep_record(drive, RecordKind::Reservations, &record_of(&change.record(target)));
             if let Err(error) = &kept {
@@ -242,6 +246,7 @@ impl Subsystems {
         for subsystem in target.take_reserved() {
             self.reserve(target, subsystem, context);
         }
+        has_changes(target)
     }
 
     /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end.
@@ -255,42 +260,48 @@ impl Subsystems {
         }
     }
 
-    /// Hands on what hosts want of drives.
-    pub(super) fn ask_drives(&mut self, target: &mut Target, context: &mut Context<'_>) {
-        for demand in target.take_demands() {
-            let volume = self.volumes[demand.subsystem];
-            self.demands_made += 1;
-            if let Some((nsid, erase)) = erasure::wanted(&demand.wish) {
-                context.erase(self.demands_made, (volume, nsid), erase);
-                self.demands.insert(self.demands_made, demand);
-                continue;
-            }
-            if let Wish::SelfTest { nsid, code } = demand.wish {
-                if let Some(tests) = &mut self.self_tests[demand.subsystem] {
-                    tests.ask((nsid, code), &demand, volume, context);
-                    tests.tell(target, demand.subsystem);
-                }
-                target.settle(&demand, Status::SUCCESS);
-                continue;
-            }
-            if let Some(wish) = manage::wanted(&demand.wish) {
-                context.manage(self.demands_made, volume, wish);
-                self.demands.insert(self.demands_made, demand);
-                continue;
-            }
-            let drive = context.first_drive_of(volume);
-            let control = match demand.wish {
-                Wish::Degraded(on) => Control::Degrade { drive, on },
-                Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
-                    drive,
-                    rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
-                    retries: retries.map(u32::from),
-                },
-                _ => continue,
-            };
-            self.demands.insert(self.demands_made, demand);
-            context.control(self.demands_made, control);
+    /// Hands on what hosts want of drives, which keep some of it on a disk: one a turn. Returns whether more wait.
+    pub(super) fn ask_drives(&mut self, target: &mut Target, context: &mut Context<'_>) -> bool {
+        self.to_ask.extend(target.take_demands());
+        if let Some(demand) = self.to_ask.pop_front() {
+            self.ask_drive(demand, target, context);
         }
+        !self.to_ask.is_empty()
+    }
+
+    fn ask_drive(&mut self, demand: Demand, target: &mut Target, context: &mut Context<'_>) {
+        let volume = self.volumes[demand.subsystem];
+        self.demands_made += 1;
+        if let Some((nsid, erase)) = erasure::wanted(&demand.wish) {
+            context.erase(self.demands_made, (volume, nsid), erase);
+            self.demands.insert(self.demands_made, demand);
+            return;
+        }
+        if let Wish::SelfTest { nsid, code } = demand.wish {
+            if let Some(tests) = &mut self.self_tests[demand.subsystem] {
+                tests.ask((nsid, code), &demand, volume, context);
+                tests.tell(target, demand.subsystem);
+            }
+            target.settle(&demand, Status::SUCCESS);
+            return;
+        }
+        if let Some(wish) = manage::wanted(&demand.wish) {
+            context.manage(self.demands_made, volume, wish);
+            self.demands.insert(self.demands_made, demand);
+            return;
+        }
+        let drive = context.first_drive_of(volume);
+        let control = match demand.wish {
+            Wish::Degraded(on) => Control::Degrade { drive, on },
+            Wish::Retirement(RetirementRule { rate_ppm, retries }) => Control::Retire {
+                drive,
+                rate: rate_ppm.map(|millionths| f64::from(millionths) / 1e6),
+                retries: retries.map(u32::from),
+            },
+            _ => return,
+        };
+        self.demands.insert(self.demands_made, demand);
+        context.control(self.demands_made, control);
     }
 
     /// A drive has done what a host wants, or has not.

@@ -79,7 +79,7 @@ impl Borrower {
                 Ok(leg) => return leg,
                 Err(problem) if begun.elapsed() > BEGIN_PATIENCE => {
                     let blocks = (u64::from(terms.mib) << 20) / BLOCK as u64;
-                    let limits = VolumeLimits { blocks, remaps: false, request_blocks: u32::MAX };
+                    let limits = VolumeLimits { blocks, remaps: false, request_blocks: u32::MAX, read_only: false };
                     let leg = LegState::new(Storage::Absent(limits), "to be borrowed".to_owned());
                     let loan = Some(Loan { terms, held: None, to: None });
                     return LegState { gone: Some(problem), is_new: true, loan, ..leg };

@@ -5,6 +5,7 @@
 //! no consumer reaches a piece that is another one's, however late it is.
 
 use crate::agile::board::{self, Post};
+use crate::agile::consumers::Consumers;
 use crate::agile::pieces::Pieces;
 use crate::agile::wire::{self, Clock, Heard, Lines, Name, Said, Word};
 use crate::engine::{Export, VolumeEngine, VolumeHandle, Window};
@@ -71,8 +72,8 @@ struct Lent {
 struct State {
     producer: Producer,
     pieces: Pieces,
-    /// Names of consumers, by their numbers.
-    consumers: Vec<String>,
+    /// Those that it knows something of.
+    consumers: Consumers,
     lent: BTreeMap<Agreement, Lent>,
     /// Agreements that have ended, and whose pieces are not free yet.
     clearing: u32,
@@ -105,8 +106,14 @@ impl Lender {
         let listener = TcpListener::bind(plan.listen)?;
         // Promises of an earlier run hold nobody up: what it served has ended with it, and this one serves other names.
         let producer = Producer::new(pieces.count(), plan.lease);
-        let state =
-            State { producer, pieces, consumers: Vec::new(), lent: BTreeMap::new(), clearing: 0, leaves: false };
+        let state = State {
+            producer,
+            pieces,
+            consumers: Consumers::default(),
+            lent: BTreeMap::new(),
+            clearing: 0,
+            leaves: false,
+        };
         let run = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
         let clock = Clock::begin();
         let shared = Arc::new(Shared { plan, clock, run, opening, exports, state: Mutex::new(state) });
@@ -147,14 +154,11 @@ impl Lender {
 }
 
 impl State {
-    /// Number of a consumer; none where there are too many.
-    fn consumer(&mut self, name: &str) -> Option<u16> {
-        if let Some(number) = self.consumers.iter().position(|consumer| consumer == name) {
-            return Some(number as u16);
-        }
-        let number = u16::try_from(self.consumers.len()).ok()?;
-        self.consumers.push(name.to_owned());
-        Some(number)
+    /// Forgets consumers of which nothing is promised, served or released a while ago.
+    fn forget_consumers(&mut self, now: SimTime) {
+        let Self { consumers, producer, lent, .. } = self;
+        let serves = |number| lent.keys().any(|agreement| agreement.consumer == number);
+        consumers.keep(|number| producer.knows(now, number) || serves(number));
     }
 }
 
@@ -164,7 +168,7 @@ impl Shared {
     }
 
     fn name_of(&self, state: &State, agreement: Agreement) -> Name {
-        let consumer = state.consumers[usize::from(agreement.consumer)].clone();
+        let consumer = state.consumers.name(agreement.consumer).to_owned();
         Name { consumer, incarnation: agreement.incarnation, number: agreement.number }
     }
 
@@ -175,19 +179,28 @@ impl Shared {
         let Said { name, word } = Said::parse(line)?;
         let now = self.clock.now();
         let mut state = self.state();
-        let consumer = state.consumer(&name.consumer).ok_or("there are too many consumers")?;
-        let agreement = Agreement { consumer, incarnation: name.incarnation, number: name.number };
+        let agreement = |consumer| Agreement { consumer, incarnation: name.incarnation, number: name.number };
         let word = match word {
             Word::Ask { mib, asked, lease_ms } => {
-                let answer = self.ask(&mut state, now, agreement, (mib, asked, lease_ms));
-                if answer.is_ok() {
-                    told.entry(agreement).or_insert_with(Instant::now);
+                let agreement =
+                    state.consumers.number(&name.consumer).map(agreement).ok_or("there are too many consumers")?;
+                match self.ask(&mut state, now, agreement, (mib, asked, lease_ms)) {
+                    Ok(word) => {
+                        told.entry(agreement).or_insert_with(Instant::now);
+                        word
+                    }
+                    Err(why) => {
+                        state.forget_consumers(now);
+                        Word::Refuse { why }
+                    }
                 }
-                answer.unwrap_or_else(|why| Word::Refuse { why })
             }
             Word::Release => {
-                told.remove(&agreement);
-                state.producer.receive(now, Message::Release { agreement });
+                // A consumer without a number has no promise here to release.
+                if let Some(agreement) = state.consumers.known(&name.consumer).map(agreement) {
+                    told.remove(&agreement);
+                    state.producer.receive(now, Message::Release { agreement });
+                }
                 Word::Released
             }
             _ => return Err("a consumer says ask or release".to_owned()),
@@ -315,7 +328,8 @@ fn engine(
 ) -> Result<(VolumeEngine, SocketAddr), String> {
     let waker = opening.waker();
     let stack = Stack::new(nqn.to_owned(), Services::None(PassThrough), vec![leg]);
-    let export = Export { name: nqn.to_owned(), stack: 0, class: 0, window: Window { number: 0, of: 1 } };
+    let export =
+        Export { name: nqn.to_owned(), stack: 0, class: 0, window: Window { number: 0, of: 1, read_only: false } };
     let engine = VolumeEngine::new(vec![stack], vec![export], opening).map_err(|error| error.to_string());
     let mut engine = engine?;
     // The first one to set it.
@@ -362,6 +376,7 @@ fn watch(shared: &Arc<Shared>) {
         std::thread::sleep(STEP);
         let mut state = shared.state();
         let now = shared.clock.now();
+        state.forget_consumers(now);
         let over: Vec<Agreement> =
             state.lent.keys().copied().filter(|&agreement| !state.producer.has(now, agreement)).collect();
         for agreement in over {

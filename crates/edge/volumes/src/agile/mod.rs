@@ -6,6 +6,7 @@
 
 pub(crate) mod board;
 pub(crate) mod borrow;
+mod consumers;
 pub(crate) mod lend;
 pub(crate) mod pieces;
 pub(crate) mod rack;

@@ -30,7 +30,7 @@ impl Clock {
     }
 
     pub(crate) fn now(self) -> SimTime {
-        SimTime::ZERO + SimSpan::from_ns(self.0.elapsed().as_nanos() as u64)
+        flashyard_live::time_of(self.0.elapsed())
     }
 }
 

@@ -129,7 +129,7 @@ impl LegState {
             Storage::Remote(remote) => (remote.blocks(), remote.request_blocks()),
             Storage::Absent(limits) => (limits.blocks, limits.request_blocks),
         };
-        let limits = VolumeLimits { blocks, remaps: false, request_blocks };
+        let limits = VolumeLimits { blocks, remaps: false, request_blocks, read_only: false };
         VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK as u32, limits, protected: false }
     }
 

@@ -13,6 +13,7 @@ fn exports() -> Vec<Export> {
         is_away: false,
         is_gone: false,
         has_map: false,
+        read_only: false,
     };
     vec![
         export("first", 256),
@@ -132,6 +133,28 @@ fn an_export_that_is_away_is_refused_in_words_and_the_client_may_take_another_on
     assert_eq!((option_replies(&out.bytes).last(), out.closed), (Some(&reply::ACK), None));
     assert!(out.bytes.windows(4).any(|words| words == b"away"));
     assert_eq!(hear(&[vec![0, 0, 0, 3], option(1, b"pulled")].concat(), &[]).closed, Some(Closed::UnknownExport));
+}
+
+#[test]
+fn an_export_that_is_read_only_says_so_and_takes_no_changes() {
+    let mut exports = exports();
+    exports[0].read_only = true;
+    let mut out = Output::default();
+    let mut session = Session::new(&mut out);
+    session.receive(&[vec![0, 0, 0, 3], go(7, "first")].concat(), &exports, &mut out);
+    let export =
+        out.bytes.windows(12).find(|bytes| bytes[..2] == [0, 0] && bytes[2..10] == (256_u64 * 4096).to_be_bytes());
+    let flags = export.map(|bytes| u16::from_be_bytes([bytes[10], bytes[11]])).expect("it is told of the export");
+    assert_eq!(flags & 0b11, 0b11, "flags, and read-only");
+    out.bytes.clear();
+    let changes =
+        [request(1, 0, 1, 0, 4096, &[7; 4096]), request(4, 0, 2, 0, 4096, &[]), request(6, 0, 3, 0, 4096, &[])];
+    session.receive(&changes.concat(), &exports, &mut out);
+    let refused = (1..=3).flat_map(|cookie| simple_reply(cookie, ErrorCode::NotPermitted));
+    assert_eq!(out.bytes, refused.collect::<Vec<_>>());
+    assert!(out.requests.is_empty());
+    session.receive(&[request(0, 0, 4, 0, 4096, &[]), request(3, 0, 5, 0, 0, &[])].concat(), &exports, &mut out);
+    assert_eq!(out.requests.len(), 2, "it is read and flushed");
 }
 
 #[test]

@@ -230,6 +230,8 @@ impl IdentifyController {
     pub const SAVE_FEATURES: u16 = 1 << 4;
     /// Reservations are there.
     pub const RESERVATIONS: u16 = 1 << 5;
+    /// The Timestamp feature is there.
+    pub const TIMESTAMP: u16 = 1 << 6;
     /// Verify is there.
     pub const VERIFY: u16 = 1 << 7;
     /// Copy is there.

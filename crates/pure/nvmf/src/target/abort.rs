@@ -69,6 +69,7 @@ impl Session {
             target.wake.extend(target.fences.fall(id));
         }
         for (command, status) in target.fences.take_answers(id) {
+            self.slots.end_deferred();
             self.respond(command, Answer { status, result: 0 }, effects);
         }
     }

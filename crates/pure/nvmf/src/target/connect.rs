@@ -3,7 +3,8 @@
 use super::answer::Answer;
 use super::controller::Controller;
 use super::dialogue::Dialogue;
-use super::directory::{Target, first_namespaces};
+use super::directory::{Target, first_namespaces, reset_queues};
+use super::effects::Shutdown;
 use super::session::{QueueKind, Session};
 use flashyard_nvme::fabrics::{
     CONTROLLER_DYNAMIC, CONTROLLER_STATIC_ANY, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand,
@@ -233,7 +234,8 @@ impl Session {
             return Answer::refusal(Status::INVALID_FIELD);
         };
         let place = controller.subsystem;
-        let (is_discovery, configuration, status) = (place.is_none(), controller.configuration, controller.status);
+        let (is_discovery, configuration) = (place.is_none(), controller.configuration);
+        let status = controller.reported_status();
         Answer::result(match property {
             Property::Capabilities => Capabilities {
                 queue_entries_max: entries,
@@ -252,11 +254,18 @@ impl Session {
         })
     }
 
-    fn property_set(&self, target: &mut Target, is_wide: bool, offset: u32, value: u64) -> Answer {
+    fn property_set(&mut self, target: &mut Target, is_wide: bool, offset: u32, value: u64) -> Answer {
         let is_right = !is_wide && Property::at(offset) == Some(Property::Configuration);
         match self.controller(target) {
             Some(controller) if is_right => {
-                controller.configure(value as u32);
+                let (configured, subsystem) = (controller.configure(value as u32), controller.subsystem);
+                if configured.is_reset {
+                    self.queue.controller.1 = reset_queues(target, self.queue.controller.0);
+                    self.slots.forget_deferred();
+                }
+                if let (true, Some(subsystem)) = (configured.shuts_down, subsystem) {
+                    target.shutdowns.push(Shutdown { subsystem, controller: self.queue.controller });
+                }
                 Answer::SUCCESS
             }
             _ => Answer::refusal(Status::INVALID_FIELD),

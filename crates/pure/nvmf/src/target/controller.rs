@@ -53,6 +53,8 @@ pub(super) struct Controller {
     pub(super) admin_session: Option<SessionId>,
     /// Queue identifiers and their connections.
     pub(super) io_sessions: Vec<(u16, SessionId)>,
+    /// Connections of queues that a reset has deleted, until they have gone with their commands.
+    pub(super) resetting: Vec<SessionId>,
     pub(super) configuration: Configuration,
     pub(super) status: ControllerStatus,
     pub(super) features: Features,
@@ -123,6 +125,12 @@ pub(super) struct Abort {
     pub(super) is_heard: bool,
 }
 
+/// Work for the caller that a configuration has begun.
+pub(super) struct Configured {
+    pub(super) is_reset: bool,
+    pub(super) shuts_down: bool,
+}
+
 impl Controller {
     pub(super) fn new(
         subsystem: Option<usize>,
@@ -143,6 +151,7 @@ impl Controller {
             set_up_by: Some(now.saturating_add(SETUP_TIME)),
             admin_session: Some(session),
             io_sessions: Vec::new(),
+            resetting: Vec::new(),
             configuration: Configuration::default(),
             status: ControllerStatus::default(),
             features: Features::DEFAULT,
@@ -183,8 +192,9 @@ impl Controller {
         }
     }
 
-    /// The host sets the configuration. Enabling, disabling and stopping take no time.
-    pub(super) fn configure(&mut self, bits: u32) {
+    /// The host sets the configuration; returns whether that resets the controller, whose queues the caller then ends, and whether it
+    /// shuts it down, which the caller hands on. Enabling takes no time.
+    pub(super) fn configure(&mut self, bits: u32) -> Configured {
         let new = Configuration::decode(bits);
         let old = std::mem::replace(&mut self.configuration, new);
         if new.enable && !old.enable {
@@ -197,14 +207,25 @@ impl Controller {
                 self.set_up_by = None;
             }
         }
-        if !new.enable && old.enable {
+        let is_reset = !new.enable && old.enable;
+        if is_reset {
             self.reset();
         }
-        if new.shutdown != Shutdown::None && old.shutdown == Shutdown::None {
-            self.status.shutdown = ShutdownStatus::Complete;
+        let shuts_down = new.shutdown != Shutdown::None && old.shutdown == Shutdown::None;
+        if shuts_down {
+            // Discovery has nothing to make durable.
+            let is_discovery = self.subsystem.is_none();
+            self.status.shutdown = if is_discovery { ShutdownStatus::Complete } else { ShutdownStatus::Processing };
         } else if new.shutdown == Shutdown::None && old.shutdown != Shutdown::None {
             self.status.shutdown = ShutdownStatus::None;
         }
+        Configured { is_reset, shuts_down }
+    }
+
+    /// The status as the host sees it: a reset is over, and the controller not ready any more, once no command of a deleted queue is
+    /// under way. Source: \[P\] NVM Express Base 2.0, section 3.7.2.
+    pub(super) fn reported_status(&self) -> ControllerStatus {
+        ControllerStatus { ready: self.status.ready || !self.resetting.is_empty(), ..self.status }
     }
 
     fn reset(&mut self) {

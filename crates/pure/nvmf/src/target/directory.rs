@@ -4,7 +4,7 @@ use super::answer::Answer;
 use super::attachment::{Attach, NewNamespace};
 use super::config::{Abilities, ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
-use super::effects::{Command, SessionId};
+use super::effects::{Command, SessionId, Shutdown};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
 use super::insides::Insides;
@@ -108,6 +108,8 @@ pub struct Target {
     pub(super) fences: Fences,
     /// Changes of reservations that wait for being kept.
     pub(super) keeping: Keeping,
+    /// Controllers that are to be shut down.
+    pub(super) shutdowns: Vec<Shutdown>,
     /// By subsystem: its self-tests.
     pub(super) self_tests: Vec<SelfTestLog>,
     /// Of subsystems that are drives: their insides in words.
@@ -148,6 +150,7 @@ impl Target {
             reserved: Vec::new(),
             fences: Fences::default(),
             keeping: Keeping::default(),
+            shutdowns: Vec::new(),
         })
     }
 
@@ -386,6 +389,28 @@ impl Target {
     pub(super) fn subsystem(&self, nqn: &str, port: u16) -> Option<(usize, &Subsystem)> {
         let found = self.config.subsystems.iter().enumerate().find(|(_, subsystem)| subsystem.nqn == nqn);
         found.filter(|(_, subsystem)| subsystem.ports.is_empty() || subsystem.ports.contains(&port))
+    }
+}
+
+/// A controller that is reset loses its I/O queues, and whatever was asked of it is not answered: their connections are woken, and find
+/// the serial number of their controller gone. Returns the new one. Source: \[P\] NVM Express Base 2.0, section 3.7.2: a
+/// controller level reset stops outstanding commands and deletes all I/O queues.
+pub(super) fn reset_queues(target: &mut Target, index: usize) -> u64 {
+    let serial = target.nonce();
+    if let Some(controller) = target.controllers.get_mut(index).and_then(Option::as_mut) {
+        controller.serial = serial;
+        let ended = controller.io_sessions.drain(..).map(|(_, session)| session);
+        controller.resetting.extend(ended);
+        target.wake.extend(&controller.resetting);
+    }
+    serial
+}
+
+/// The connection of an I/O queue has gone.
+pub(super) fn leave_queue(target: &mut Target, index: usize, id: SessionId) {
+    if let Some(controller) = target.controllers.get_mut(index).and_then(Option::as_mut) {
+        controller.io_sessions.retain(|(_, session)| *session != id);
+        controller.resetting.retain(|session| *session != id);
     }
 }
 

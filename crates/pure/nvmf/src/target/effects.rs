@@ -87,3 +87,11 @@ impl Room {
     /// No limit.
     pub const UNLIMITED: Self = Self { unsent: usize::MAX, transfers: usize::MAX };
 }
+
+/// A controller that is to be shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shutdown {
+    /// Place of its subsystem in the configuration.
+    pub subsystem: usize,
+    pub(super) controller: (usize, u64),
+}

@@ -197,6 +197,7 @@ fn fill_io_controller(it: &mut IdentifyController, target: &Target, place: usize
             | IdentifyController::DATASET_MANAGEMENT
             | IdentifyController::WRITE_ZEROES
             | IdentifyController::RESERVATIONS
+            | IdentifyController::TIMESTAMP
             | IdentifyController::VERIFY
             | IdentifyController::COPY,
     );

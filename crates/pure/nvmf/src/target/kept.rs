@@ -42,6 +42,11 @@ impl ReservationChange {
     }
 }
 
+/// Whether commands wait for [`next_change`].
+pub fn has_changes(target: &Target) -> bool {
+    !target.keeping.is_empty()
+}
+
 /// The next change that waits for being kept. Commands that change nothing are answered on the way.
 pub fn next_change(target: &mut Target) -> Option<ReservationChange> {
     while let Some(asked) = target.keeping.next() {

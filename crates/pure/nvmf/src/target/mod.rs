@@ -28,6 +28,7 @@ mod reservation;
 mod reserve;
 mod self_test;
 mod session;
+mod shutdown;
 mod slots;
 mod telemetry;
 mod transfer;
@@ -42,14 +43,17 @@ pub use config::{
 pub use directory::{
     Demand, Target, Wish, is_current, set_abilities, set_management, set_namespaces_by, set_used_blocks, settle_with,
 };
-pub use effects::{CloseReason, Command, Effects, Room, SessionId};
+pub use effects::{CloseReason, Command, Effects, Room, SessionId, Shutdown};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
-pub use kept::{KeptReservations, ReservationChange, lose_power, next_change, restore_reservations, settle_change};
+pub use kept::{
+    KeptReservations, ReservationChange, has_changes, lose_power, next_change, restore_reservations, settle_change,
+};
 pub use manage::{attach_controllers, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;
 pub use self_test::{is_asking, set_self_test};
 pub use session::{Session, secure};
+pub use shutdown::{shut_down, take_shutdowns};
 pub use slots::Tag;
 pub use telemetry::set_telemetry;
 pub use zoned::{give_up_zone, restore_zones};

@@ -2,8 +2,8 @@
 
 use super::config::{COPY_RANGES_MAX, Limits, Namespace, TargetConfig};
 use super::directory::Target;
-use super::session::{QueueKind, Session, direction_of};
-use super::slots::{Plan, Work};
+use super::session::{QueueKind, Session};
+use super::slots::{Plan, Work, direction_of};
 use crate::volume::{request_of, status_of};
 use flashyard_blk::check;
 use flashyard_nvme::log::AnaState;

@@ -4,10 +4,10 @@ use super::answer::Answer;
 use super::config::Subsystem;
 use super::controller::Controller;
 use super::dialogue::Dialogue;
-use super::directory::Target;
+use super::directory::{Target, leave_queue};
 use super::effects::{CloseReason, Command, Effects, Room, SessionId};
 use super::fused::{self, Fusion};
-use super::slots::{Slot, Slots, Tag, Work};
+use super::slots::{Slot, Slots, Tag, Work, direction_of};
 use super::zoned::{Admitted, admit, admit_half, for_backend};
 use crate::tls::Channel;
 use flashyard_nvme::log::ErrorEntry;
@@ -281,18 +281,16 @@ impl Session {
 
     /// Gives the queue of this connection back to its controller.
     pub(super) fn leave(&mut self, target: &mut Target) {
-        let (index, id) = (self.queue.controller.0, self.id);
         match self.queue.kind {
-            QueueKind::Admin if self.controller(target).is_some() => target.end_controller(index),
+            QueueKind::Admin if self.controller(target).is_some() => target.end_controller(self.queue.controller.0),
             QueueKind::Io(_) => {
                 self.give_up_aborts(target);
-                if let Some(controller) = self.controller(target) {
-                    controller.io_sessions.retain(|(_, session)| *session != id);
-                }
+                leave_queue(target, self.queue.controller.0, self.id);
             }
             _ => {}
         }
         self.queue.kind = QueueKind::Unconnected;
+        self.slots.forget_deferred();
     }
 
     /// The controller of this connection, unless it has ended.
@@ -517,6 +515,7 @@ impl Session {
     ) {
         let Some(answer) = answer else {
             effects.output.give(reply);
+            self.slots.defer();
             self.send_events(target, effects);
             return;
         };
@@ -539,9 +538,11 @@ impl Session {
     /// Completes event requests as far as there are events, and other admin commands that have waited.
     fn send_events(&mut self, target: &mut Target, effects: &mut Effects) {
         while let Some((command_id, answer)) = self.next_answer(target) {
+            self.slots.end_deferred();
             self.respond(command_id, answer, effects);
         }
         while let Some((command_id, event)) = self.next_event(target) {
+            self.slots.end_deferred();
             self.respond(command_id, Answer::result(u64::from(event.encode())), effects);
         }
     }
@@ -667,14 +668,4 @@ fn execute_both(session: &mut Session, target: &mut Target, both: [Tag; 2], effe
 /// Whether a command of an I/O queue is for the backend, and not answered here.
 fn is_of_blocks(sqe: &Sqe) -> bool {
     sqe.opcode != Sqe::FABRICS && !ReservationCommand::is_opcode(sqe.opcode)
-}
-
-/// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.
-pub(super) fn direction_of(sqe: &Sqe) -> Direction {
-    let code = if sqe.opcode == Sqe::FABRICS { sqe.nsid.get() as u8 } else { sqe.opcode };
-    match code & 3 {
-        1 => Direction::ToController,
-        2 => Direction::ToHost,
-        _ => Direction::None,
-    }
 }

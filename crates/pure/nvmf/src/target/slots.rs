@@ -1,6 +1,6 @@
 //! Commands of one connection that are not finished.
 
-use flashyard_nvme::nvm::NvmCommand;
+use flashyard_nvme::nvm::{Direction, NvmCommand};
 use flashyard_nvme::protection::Protection;
 use flashyard_nvme::sgl::Sgl;
 use flashyard_nvme::{Sqe, Status};
@@ -10,6 +10,16 @@ use flashyard_nvme::{Sqe, Status};
 pub struct Tag {
     index: u16,
     generation: u16,
+}
+
+/// Which way the data of an admin or fabrics command goes: the lowest two bits of its code say so.
+pub(super) fn direction_of(sqe: &Sqe) -> Direction {
+    let code = if sqe.opcode == Sqe::FABRICS { sqe.nsid.get() as u8 } else { sqe.opcode };
+    match code & 3 {
+        1 => Direction::ToController,
+        2 => Direction::ToHost,
+        _ => Direction::None,
+    }
 }
 
 /// Work to do once the data of a command is there.
@@ -102,12 +112,30 @@ pub(super) struct Slot {
 pub(super) struct Slots {
     places: Vec<(u16, Option<Slot>)>,
     free: Vec<u16>,
+    /// Commands that need nothing more from this connection and are not answered: what they ask for is under way elsewhere.
+    deferred: usize,
 }
 
 impl Slots {
-    /// Commands that are not finished.
+    /// Commands that are not finished. One whose answer comes later has its entry of the queue until then: without that a host
+    /// could have any number of them (NVM Express Base 2.0, section 3.3.1: no more commands than the queue has entries).
     pub(super) fn len(&self) -> usize {
-        self.places.len() - self.free.len()
+        self.places.len() - self.free.len() + self.deferred
+    }
+
+    /// The answer to a command that is kept here no more comes later.
+    pub(super) fn defer(&mut self) {
+        self.deferred += 1;
+    }
+
+    /// That of one of them goes.
+    pub(super) fn end_deferred(&mut self) {
+        self.deferred = self.deferred.saturating_sub(1);
+    }
+
+    /// Their answers go no more: the controller is reset, or the queue is given back.
+    pub(super) fn forget_deferred(&mut self) {
+        self.deferred = 0;
     }
 
     /// Keeps `slot`. Callers limit their number to the entries of a queue, far below 65,536.

@@ -552,7 +552,7 @@ impl Service for AtomicWrites {
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let leg = legs[0].limits;
         let most = ((self.log_blocks - ANCHORS) / 4).min(u64::from(leg.request_blocks)) as u32;
-        VolumeLimits { blocks: leg.blocks.saturating_sub(self.log_blocks), remaps: false, request_blocks: most }
+        VolumeLimits { request_blocks: most, ..VolumeLimits::new(leg.blocks.saturating_sub(self.log_blocks), false) }
     }
 
     fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {

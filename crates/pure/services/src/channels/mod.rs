@@ -414,7 +414,7 @@ impl Service for Channels {
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(1);
         let blocks = u64::from(self.room.channels) * self.shape.blocks;
-        VolumeLimits { blocks, remaps: false, request_blocks }
+        VolumeLimits { request_blocks, ..VolumeLimits::new(blocks, false) }
     }
 
     fn start(&mut self, now: SimTime, _: &[VolumeInfo], out: &mut Orders) {

@@ -628,7 +628,7 @@ impl Service for Mirrored {
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let blocks = legs.iter().map(|leg| leg.limits.blocks).min().unwrap_or(0).min(self.blocks);
         let request_blocks = legs.iter().map(|leg| leg.limits.request_blocks).min().unwrap_or(1);
-        VolumeLimits { blocks, remaps: false, request_blocks }
+        VolumeLimits { blocks, remaps: false, request_blocks, read_only: false }
     }
 
     fn start(&mut self, now: SimTime, _: &[VolumeInfo], out: &mut Orders) {

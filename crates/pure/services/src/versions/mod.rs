@@ -558,7 +558,7 @@ impl Service for Versioned {
     fn limits(&self, legs: &[VolumeInfo]) -> VolumeLimits {
         let blocks = Layout::new(self.room, &legs[0]).map_or(0, |layout| layout.blocks);
         let request_blocks = legs[0].limits.request_blocks;
-        VolumeLimits { blocks: blocks * (1 + u64::from(self.room.slots)), remaps: false, request_blocks }
+        VolumeLimits { request_blocks, ..VolumeLimits::new(blocks * (1 + u64::from(self.room.slots)), false) }
     }
 
     fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {

@@ -166,11 +166,12 @@ impl LiveJbof {
         self.world.book.as_ref().map_or(0, |book| book.in_flight)
     }
 
-    /// Requests under way that time alone brings to an end. The others are kept for drives whose power or link is away,
-    /// until it is given back.
+    /// Requests under way that time alone brings to an end, or drives that start, if those are more. Other requests are kept for drives whose power or
+    /// link is away, until it is given back. A drive that starts is waited for, be it that nothing is asked of it: clients stay away
+    /// until it serves.
     pub fn in_progress(&self) -> u32 {
-        let kept = self.world.enclosure.resilience.as_ref().map_or(0, |state| state.held_for_good());
-        self.in_flight().saturating_sub(kept)
+        let Some(state) = &self.world.enclosure.resilience else { return self.in_flight() };
+        self.in_flight().saturating_sub(state.held_for_good()).max(state.starting())
     }
 
     /// Handles what `pace` lets happen, at most `events_max` events, and returns how many those were.

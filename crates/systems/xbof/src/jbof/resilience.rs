@@ -213,6 +213,16 @@ impl Resilience {
         self.is_reachable(drive) && self.driver.has_enabled(drive, self.health[drive.index()].breaks)
     }
 
+    /// Drives that have power and a link, and that the driver has not enabled yet.
+    #[inline]
+    pub(super) fn starting(&self) -> u32 {
+        let starts = |drive: &DriveId| {
+            let health = &self.health[drive.index()];
+            health.powered && health.linked && !self.has_queues(*drive)
+        };
+        DriveId::first(self.health.len() as u16).filter(starts).count() as u32
+    }
+
     /// When a drive that stands still goes on; `None` when it does not stand still.
     #[inline]
     pub(super) fn hangs_until(&self, now: SimTime, drive: DriveId) -> Option<SimTime> {
