@@ -312,7 +312,9 @@ impl Flash {
         }
         while self.ftl.host_room() == 0 {
             let begins = self.next_round.map_or(accepted, |next| next.max(accepted));
-            let Some(end) = self.round(begins) else { break };
+            // Without a victim, those whose programs have not ended become one.
+            let programs_end = |flash: &Self| flash.programs.peek().map(|&Reverse((end, _))| end);
+            let Some(end) = self.round(begins).or_else(|| programs_end(self)) else { break };
             accepted = accepted.max(end);
             self.settle(accepted);
         }
@@ -514,6 +516,13 @@ mod tests {
         assert_eq!(flash.read(AT(10), 0), AT(10 + 3 + 1));
         assert_eq!(flash.read(AT(10), 0), AT(10 + 2 * (3 + 1)), "the die is busy until its page is sent");
         assert_eq!(flash.counters().waited, SimSpan::from_us(4));
+    }
+
+    #[test]
+    fn writes_wait_for_programs_that_keep_blocks_from_being_collected() {
+        let mut flash = Flash::new(FlashConfig { buffer_pages: 1 << 20, ..config() }).expect("it is possible");
+        let last = (0..40_000).map(|write| flash.write(AT(0), write * 7 % 512, false).accepted).max();
+        assert!(last > Some(AT(0)), "no block is free before the programs of one have ended");
     }
 
     #[test]

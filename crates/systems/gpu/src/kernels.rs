@@ -1,4 +1,7 @@
-//! Kernels that a GPU runs, as the lines of 64 bytes that their threads load and store.
+//! Kernels that a GPU runs, as the lines of 64 bytes that the lanes of its warps load and store.
+//!
+//! Adjacent lanes have adjacent elements where a kernel gives each thread an element: sweeps, and the elements of a mesh. Lanes that sort
+//! have a run each, those that eliminate a row each, as in Rodinia's kernel, and those that search a group of vertices each.
 //!
 //! Shares of computing and of loads are published; where the lines lie follows from what each kernel does, in a few forms:
 //! arrays that are swept, sweeps that go back and forth, and a graph in the arrays of Rodinia's breadth-first search. Source: \[P\]
@@ -22,7 +25,7 @@ const NODE_BYTES: u64 = 8;
 const EDGE_BYTES: u64 = 4;
 const MARK_BYTES: u64 = 1;
 const COST_BYTES: u64 = 4;
-/// Vertices of a group that one thread goes through. \[A\]
+/// Vertices of a group that one lane goes through, as one of a work group. \[A\]
 const GROUP: u64 = 16;
 /// Of 256 vertices, so many are in the frontier: the level with most vertices of such a graph. \[A\]
 const IN_FRONTIER: u64 = 128;
@@ -191,17 +194,38 @@ pub struct Step {
     pub instructions: u32,
 }
 
-/// The steps of one thread, without end.
+/// A lane among all lanes of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its core, and cores.
+    pub core: u32,
+    /// See `core`.
+    pub cores: u32,
+    /// Its warp in the core, and warps of a core.
+    pub warp: u32,
+    /// See `warp`.
+    pub warps: u32,
+    /// Its number in the warp, and lanes of a warp.
+    pub lane: u32,
+    /// See `lane`.
+    pub lanes: u32,
+}
+
+/// The steps of one lane, without end.
 #[derive(Clone, Debug)]
 pub struct Walk {
     kernel: Kernel,
     /// Lines of all data.
     lines: u64,
-    /// Number of the thread in its core, threads of a core, the core, and cores.
+    /// Number of the lane in its core, lanes of a core, the core, and cores.
     thread: u64,
     threads: u64,
     core: u64,
     cores: u64,
+    /// Where elements are divided: the number in the core of the lanes that share a line, how many such there are, and words of a lane.
+    sharer: u64,
+    sharers: u64,
+    share_words: u32,
     rng: Rng,
     /// Stores and instructions owed.
     owed_stores: f64,
@@ -230,24 +254,24 @@ pub struct Walk {
 const PART_STEPS: u32 = 4096;
 
 impl Walk {
-    /// The walk of thread `thread` of `threads` on core `core` of `cores` through data of so many lines, at least 4096.
-    pub fn new(
-        kernel: Kernel,
-        lines: u64,
-        (thread, threads): (u32, u32),
-        (core, cores): (u32, u32),
-        seed: u64,
-    ) -> Self {
-        let number = u64::from(core * threads + thread);
+    /// The walk of a lane through data of so many lines, at least 4096.
+    pub fn new(kernel: Kernel, lines: u64, place: Place, seed: u64) -> Self {
+        let threads = place.warps * place.lanes;
+        let thread = place.warp * place.lanes + place.lane;
+        let number = u64::from(place.core * threads + thread);
+        let lines_of_warp = place.lanes.div_ceil(LINE_WORDS);
         let parts = kernel.parts();
-        let part = |&part: &Kernel| Self::new(part, lines, (thread, threads), (core, cores), seed);
+        let part = |&part: &Kernel| Self::new(part, lines, place, seed);
         Self {
             kernel,
             lines,
             thread: thread.into(),
             threads: threads.into(),
-            core: core.into(),
-            cores: cores.into(),
+            core: place.core.into(),
+            cores: place.cores.into(),
+            sharer: u64::from(place.warp * lines_of_warp + place.lane / LINE_WORDS),
+            sharers: u64::from(place.warps * lines_of_warp),
+            share_words: LINE_WORDS.div_ceil(place.lanes),
             rng: Rng::named(seed ^ number << 32, "gpu.kernel"),
             owed_stores: 0.0,
             owed_instructions: 0.0,
@@ -281,6 +305,28 @@ impl Walk {
         let instructions = self.owed_instructions as u32;
         self.owed_instructions -= f64::from(instructions);
         Step { line, is_store, instructions: instructions.max(1) }
+    }
+
+    /// The walk that the next load is of.
+    fn of_next_load(&mut self) -> &mut Self {
+        if self.parts.is_empty() {
+            return self;
+        }
+        let part = (self.part + usize::from(self.left == 0)) % self.parts.len();
+        &mut self.parts[part]
+    }
+
+    /// Lines that are left of the vertex that it searches from; `None` where it searches no graph.
+    pub fn left_of_vertex(&mut self) -> Option<usize> {
+        let walk = self.of_next_load();
+        (walk.kernel.pattern() == Some(Pattern::Random)).then_some(walk.queued)
+    }
+
+    /// Goes on to the next vertex where it searches a graph. No line of it is left if it is not in the frontier.
+    pub fn begin_vertex(&mut self) {
+        if self.left_of_vertex().is_some() {
+            self.of_next_load().next_vertex();
+        }
     }
 
     /// The next line that is stored to: of a graph, the cost of the vertex found last and then its mark.
@@ -320,7 +366,7 @@ impl Walk {
         }
     }
 
-    /// A line of an array: the threads of a core take lines in turn, and each core has its part of the array.
+    /// A line of an array: the warps of a core take lines in turn, and each core has its part of the array.
     fn of_array(&self, array: u64, arrays: u64, index: u64) -> u64 {
         let length = self.lines / arrays;
         let part = length / self.cores;
@@ -330,7 +376,7 @@ impl Walk {
     fn sweep(&mut self) -> (u64, u32) {
         let arrays = self.kernel.arrays();
         let taps: usize = arrays.iter().map(|rows| rows.len()).sum();
-        let index = self.at * self.threads + self.thread;
+        let index = self.at * self.sharers + self.sharer;
         let mut tap = self.tap;
         let mut array = 0;
         while tap >= arrays[array].len() {
@@ -348,7 +394,7 @@ impl Walk {
         self.last = self.of_array(all - 1, all, index);
         self.tap = (self.tap + 1) % taps;
         self.at += u64::from(self.tap == 0);
-        (line, LINE_WORDS)
+        (line, self.share_words)
     }
 
     /// Rows of a matrix beside the pivot's, every other one from its end.
@@ -383,7 +429,7 @@ impl Walk {
 
     /// An element, then three neighbours before or after it.
     fn mesh(&mut self) -> (u64, u32) {
-        let index = self.at / 4 * self.threads + self.thread;
+        let index = self.at / 4 * self.sharers + self.sharer;
         let element = self.of_array(0, 1, index);
         let line = if self.at.is_multiple_of(4) {
             element
@@ -393,7 +439,7 @@ impl Walk {
         };
         self.last = element;
         self.at += 1;
-        (line, if self.at % 4 == 1 { LINE_WORDS } else { 1 })
+        (line, if self.at % 4 == 1 { self.share_words } else { 1 })
     }
 
     /// The line of byte `index * bytes` of an array of the graph that begins at `first` of a vertex's bytes.
@@ -465,13 +511,18 @@ impl Walk {
 mod tests {
     use super::*;
 
+    /// A warp of one lane.
+    fn alone(warp: u32, core: u32) -> Place {
+        Place { core, cores: 8, warp, warps: 8, lane: 0, lanes: 1 }
+    }
+
     #[test]
     fn shares_are_those_of_the_table_and_lines_lie_within_the_data() {
         for &kernel in Kernel::ALL {
             let (computes, loads) = kernel.shares();
             let (lines, steps) = (40_000, 50_000);
-            for (thread, core) in [(0, 0), (7, 7), (3, 2)] {
-                let mut walk = Walk::new(kernel, lines, (thread, 8), (core, 8), 1);
+            for (warp, core) in [(0, 0), (7, 7), (3, 2)] {
+                let mut walk = Walk::new(kernel, lines, alone(warp, core), 1);
                 let steps: Vec<Step> = (0..steps).map(|_| walk.step()).collect();
                 assert!(steps.iter().all(|step| step.line < lines), "{}", kernel.name());
                 let found = 100.0 * steps.iter().filter(|step| !step.is_store).count() as f64 / steps.len() as f64;
@@ -490,7 +541,7 @@ mod tests {
     #[test]
     fn a_search_goes_through_its_vertices_in_turn_and_along_edges_anywhere() {
         let lines = 400_000;
-        let mut walk = Walk::new(Kernel::Bfs, lines, (0, 8), (0, 8), 1);
+        let mut walk = Walk::new(Kernel::Bfs, lines, alone(0, 0), 1);
         let vertices = walk.vertices();
         assert_eq!(vertices, lines * 64 / 39);
         let array = |first: u64, to: u64| vertices * first / 64..=(vertices * to).div_ceil(64);
@@ -519,7 +570,7 @@ mod tests {
     fn sequential_kernels_touch_each_line_of_their_arrays_once_a_pass() {
         let mut seen = vec![0_u32; 48_000];
         let mut walks: Vec<Walk> =
-            (0..64).map(|number| Walk::new(Kernel::Vadd, 48_000, (number % 8, 8), (number / 8, 8), 1)).collect();
+            (0..64).map(|number| Walk::new(Kernel::Vadd, 48_000, alone(number % 8, number / 8), 1)).collect();
         for _ in 0..500 {
             for walk in &mut walks {
                 let step = walk.step();

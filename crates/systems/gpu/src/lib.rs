@@ -1,13 +1,13 @@
 //! Memory of a GPU beyond its own.
 //!
-//! Models cores whose threads issue in turn and wait for their loads; kernels by published shares of computing and of loads; a last-level
+//! Models cores whose warps issue in turn and wait for the last load of their lanes; kernels by published shares of computing and of loads; a last-level
 //! cache; the GPU's own DRAM; the host's DRAM and storage by page faults; expanders of DRAM and of flash behind a root port of the
 //! GPU, which reads ahead as far as the device's load allows and keeps stores back while the device is busy.
 //!
-//! The path of an access: `machine` issues it; `root_port` queues it, hints at it and sends it over CXL; `expander` answers from its
+//! The path of an access: `warp` makes it of those of its lanes; `machine` issues it; `root_port` queues it, hints at it and sends it over CXL; `expander` answers from its
 //! internal DRAM or from the medium.
 //!
-//! Does not model instruction fetches, caches of a core, branches that threads of a warp take apart, data.
+//! Does not model instruction fetches, caches of a core, data. Lanes that a branch takes apart are idle in a search alone.
 //!
 //! Invariants: events are carried out in the order of their times; a line that stores keep is in the GPU's memory until the device
 //! has it; no access takes memory of the simulator.
@@ -22,9 +22,10 @@ pub mod room;
 mod root_port;
 mod runtime;
 mod stores;
+mod warp;
 
 pub use expander::{ExpanderConfig, ExpanderCounters, HintFill, MediaExpander};
-pub use kernels::{Class, Kernel, Pattern, Step, Walk};
+pub use kernels::{Class, Kernel, Pattern, Place, Step, Walk};
 pub use machine::{Beyond, DeterministicStores, Gpu, GpuConfig, GpuFigures};
 pub use root_port::PortCounters;
 pub use runtime::FaultConfig;

@@ -1,16 +1,18 @@
-//! A GPU: cores whose threads take turns in issuing, a last-level cache, and memory of one kind behind it.
+//! A GPU: cores whose warps take turns in issuing, a last-level cache, and memory of one kind behind it.
 //!
-//! A thread goes on when its load has come; stores are on their way when the memory has taken them. A load of a line that the cache has asked
-//! for already waits for that line. Source: \[P\] sheet micro-cxl-gpu §4; \[C\] caches of Vortex, whose registers of misses keep such loads
-//! until their fill (`hw/rtl/cache/VX_cache_mshr.sv`); one instruction a cycle of a core, and the cache's size and time, are \[A\].
+//! A warp goes on when the last of its loads has come; stores are on their way when the memory has taken them. A load of a line that the
+//! cache has asked for already waits for that line. Source: \[P\] sheet micro-cxl-gpu §4; \[C\] warps of Vortex, and its caches, whose
+//! registers of misses keep such loads until their fill (`hw/rtl/cache/VX_cache_mshr.sv`); one instruction a cycle of a core, and the
+//! cache's size and time, are \[A\].
 
 use crate::ExpanderConfig;
 use crate::banks::Banks;
 use crate::expander::{ExpanderCounters, MediaExpander};
-use crate::kernels::{Kernel, Step, Walk};
+use crate::kernels::{Kernel, Place};
 use crate::root_port::{Answer, Far, PortCounters, Reply, RootPort};
 use crate::runtime::{FaultConfig, Runtime};
 use crate::stores::StoreStack;
+use crate::warp::{Request, Warp};
 use flashyard_memory::{DramConfig, Lookup, Medium, MemoryError, PathConfig, ReadAhead, SetAssociative};
 use flashyard_units::{Hertz, SimSpan, SimTime};
 use std::cmp::Reverse;
@@ -47,12 +49,14 @@ pub struct GpuConfig {
     pub kernel: Kernel,
     /// Lines of its data.
     pub lines: u64,
-    /// Steps of all threads together.
+    /// Accesses of all warps together, each to a line.
     pub steps: u64,
-    /// Cores, and threads of each.
+    /// Cores.
     pub cores: u32,
-    /// Threads of a core.
-    pub threads: u32,
+    /// Warps of a core, which hide each other's waits.
+    pub warps: u32,
+    /// Lanes of a warp, which carry out one instruction together.
+    pub lanes: u32,
     /// Clock of the cores.
     pub clock: Hertz,
     /// Bytes and ways of the last-level cache, and the time of a hit.
@@ -80,9 +84,11 @@ pub struct GpuConfig {
 /// Figures of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct GpuFigures {
-    /// Time of all steps.
+    /// Time of all accesses.
     pub time: SimSpan,
-    /// Steps that were loads, and stores.
+    /// Accesses of lanes, before those of a warp to one line became one.
+    pub lane_accesses: u64,
+    /// Accesses to lines that were loads, and stores.
     pub loads: u64,
     /// See `loads`.
     pub stores: u64,
@@ -106,12 +112,48 @@ pub struct GpuFigures {
     pub kept: usize,
 }
 
+impl GpuConfig {
+    /// Lanes of all warps.
+    fn all_lanes(&self) -> u64 {
+        u64::from(self.cores) * u64::from(self.warps) * u64::from(self.lanes)
+    }
+
+    fn check(&self) -> Result<(), MemoryError> {
+        let range = |name, value, range| Err(MemoryError::Range { name, value, range });
+        if !(4096..1 << 32).contains(&self.lines) {
+            return range("lines of data", self.lines, "4096 to 4294967295");
+        }
+        for (name, value) in [("cores", self.cores), ("warps", self.warps), ("lanes", self.lanes)] {
+            if !(1..=1024).contains(&value) {
+                return range(name, value.into(), "1 to 1024");
+            }
+        }
+        let all_lanes = self.all_lanes();
+        if all_lanes > self.lines / 8 {
+            return range("lanes of all warps", all_lanes, "at most one for eight lines of data");
+        }
+        for (name, value) in [
+            ("own_part", self.own_part),
+            ("lines of a fault", self.fault.lines),
+            ("at_once", self.fault.at_once.into()),
+        ] {
+            if value == 0 {
+                return range(name, 0, "at least 1");
+            }
+        }
+        Ok(())
+    }
+}
+
 impl GpuFigures {
     /// Laws that do not hold, in words.
     pub fn broken(&self) -> Vec<String> {
         let mut broken = Vec::new();
         if self.cache_hits + self.loads_beyond != self.loads {
             broken.push(format!("{} loads answered of {}", self.cache_hits + self.loads_beyond, self.loads));
+        }
+        if self.lane_accesses < self.loads + self.stores {
+            broken.push(format!("{} accesses of {} of lanes", self.loads + self.stores, self.lane_accesses));
         }
         if self.kept as u64 + self.port.flushed != self.port.diverted_lines {
             broken.push(format!(
@@ -130,23 +172,32 @@ enum Memory {
     Port(Box<RootPort>),
 }
 
-struct Thread {
-    walk: Walk,
-    core: usize,
-    step: Step,
+/// A place for one access of a warp: as many as it has lanes.
+#[derive(Clone, Copy)]
+struct Slot {
+    request: Request,
     /// When it asked for what it waits for.
     asked: SimTime,
     /// Until when its line is on its way to the cache: the end of time as long as that is not known.
     fetches_until: SimTime,
-    /// Whether it waits for a line that another thread fetches.
+    /// Whether it waits for a line that another one fetches.
     joins: bool,
+}
+
+/// A warp and what it waits for.
+struct Running {
+    warp: Warp,
+    core: usize,
+    /// Accesses whose end is not known, and the last end of the others.
+    open: u32,
+    until: SimTime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A thread takes its next step.
+    /// A warp takes its next step.
     Next(u32),
-    /// A thread's access leaves the core.
+    /// A warp's accesses leave the core.
     Access(u32),
     /// An answer has come, by its place in the table.
     Answer(u32),
@@ -155,7 +206,10 @@ enum Event {
 /// A GPU that runs a kernel.
 pub struct Gpu {
     config: GpuConfig,
-    threads: Vec<Thread>,
+    warps: Vec<Running>,
+    /// Those of each warp in turn, and how many of all join.
+    slots: Vec<Slot>,
+    joining: u32,
     issued: Vec<SimTime>,
     cache: SetAssociative,
     memory: Memory,
@@ -172,26 +226,9 @@ pub struct Gpu {
 impl Gpu {
     /// A GPU with empty caches.
     ///
-    /// Errors: caches, DRAM or media that cannot be; data of less than 4096 lines, no core, no thread.
+    /// Errors: caches, DRAM or media that cannot be; data of less than 4096 lines, or of less than eight for each lane; no core, warp or lane.
     pub fn new(config: GpuConfig) -> Result<Self, MemoryError> {
-        let range = |name, value, range| Err(MemoryError::Range { name, value, range });
-        if !(4096..1 << 32).contains(&config.lines) {
-            return range("lines of data", config.lines, "4096 to 4294967295");
-        }
-        for (name, value) in [("cores", config.cores), ("threads", config.threads)] {
-            if !(1..=1024).contains(&value) {
-                return range(name, value.into(), "1 to 1024");
-            }
-        }
-        for (name, value) in [
-            ("own_part", config.own_part),
-            ("lines of a fault", config.fault.lines),
-            ("at_once", config.fault.at_once.into()),
-        ] {
-            if value == 0 {
-                return range(name, 0, "at least 1");
-            }
-        }
+        config.check()?;
         let dram = || Banks::new(config.dram);
         let own = config.lines / config.own_part;
         let runtime = |storage| -> Result<Memory, MemoryError> {
@@ -214,23 +251,23 @@ impl Gpu {
                 Memory::Port(Box::new(RootPort::new(read_ahead, stores, config.path, far)))
             }
         };
-        let thread = |number: u32| Thread {
-            walk: Walk::new(
-                config.kernel,
-                config.lines,
-                (number % config.threads, config.threads),
-                (number / config.threads, config.cores),
-                config.seed,
-            ),
-            core: (number / config.threads) as usize,
-            step: Step { line: 0, is_store: false, instructions: 1 },
+        let warp = |number: u32| {
+            let (core, warp) = (number / config.warps, number % config.warps);
+            let first = Place { core, cores: config.cores, warp, warps: config.warps, lane: 0, lanes: config.lanes };
+            let warp = Warp::new(config.kernel, config.lines, first, config.seed);
+            Running { warp, core: core as usize, open: 0, until: SimTime::ZERO }
+        };
+        let idle = Slot {
+            request: Request { line: 0, is_store: false },
             asked: SimTime::ZERO,
             fetches_until: SimTime::ZERO,
             joins: false,
         };
         Ok(Self {
             config,
-            threads: (0..config.cores * config.threads).map(thread).collect(),
+            warps: (0..config.cores * config.warps).map(warp).collect(),
+            slots: vec![idle; config.all_lanes() as usize],
+            joining: 0,
             issued: vec![SimTime::ZERO; config.cores as usize],
             cache: SetAssociative::new(config.cache_bytes, config.cache_ways)?,
             memory,
@@ -252,14 +289,14 @@ impl Gpu {
     /// Runs all steps. `goes_on` is asked now and then with the share that is done; `None` when it says no.
     pub fn run(mut self, mut goes_on: impl FnMut(f64) -> bool) -> Option<GpuFigures> {
         let steps = self.left;
-        (0..self.threads.len() as u32).for_each(|thread| self.at(SimTime::ZERO, Event::Next(thread)));
+        (0..self.warps.len() as u32).for_each(|warp| self.at(SimTime::ZERO, Event::Next(warp)));
         let mut now = SimTime::ZERO;
         let mut told = 0_u64;
         while let Some(Reverse((time, _, event))) = self.events.pop() {
             now = time;
             match event {
-                Event::Next(thread) => self.next(now, thread),
-                Event::Access(thread) => self.access(now, thread),
+                Event::Next(warp) => self.next(now, warp),
+                Event::Access(warp) => self.accesses(now, warp),
                 Event::Answer(place) => self.answer(now, place),
             }
             told += 1;
@@ -281,7 +318,7 @@ impl Gpu {
         Some(figures)
     }
 
-    /// A thread computes and issues its next access.
+    /// A warp computes and issues its next accesses, one for each line that its lanes ask for.
     fn next(&mut self, now: SimTime, number: u32) {
         if self.left == 0 {
             if let Memory::Port(port) = &mut self.memory {
@@ -289,34 +326,51 @@ impl Gpu {
             }
             return;
         }
-        self.left -= 1;
-        let thread = &mut self.threads[number as usize];
-        thread.step = thread.walk.step();
-        let issued = &mut self.issued[thread.core];
-        *issued = (*issued).max(now) + self.cycle * u64::from(thread.step.instructions);
+        let running = &mut self.warps[number as usize];
+        let (instructions, accesses) = running.warp.step(self.left.min(self.config.lanes.into()) as usize);
+        let requests = running.warp.requests();
+        let first = (number * self.config.lanes) as usize;
+        for (slot, &request) in self.slots[first..].iter_mut().zip(requests) {
+            slot.request = request;
+        }
+        self.left -= requests.len() as u64;
+        self.figures.lane_accesses += u64::from(accesses);
+        (running.open, running.until) = (requests.len() as u32, SimTime::ZERO);
+        let issued = &mut self.issued[running.core];
+        *issued = (*issued).max(now) + self.cycle * u64::from(instructions);
         let at = *issued;
         self.at(at, Event::Access(number));
     }
 
+    /// The accesses of a warp leave it together.
+    fn accesses(&mut self, now: SimTime, number: u32) {
+        let first = number * self.config.lanes;
+        let end = first + self.warps[number as usize].open;
+        (first..end).for_each(|slot| self.access(now, slot));
+    }
+
     fn access(&mut self, now: SimTime, number: u32) {
-        let Step { line, is_store, .. } = self.threads[number as usize].step;
+        let Request { line, is_store } = self.slots[number as usize].request;
         let is_hit = if is_store { false } else { matches!(self.cache.access(line, false), Lookup::Hit) };
         self.figures.loads += u64::from(!is_store);
         self.figures.stores += u64::from(is_store);
         if is_hit {
             self.figures.cache_hits += 1;
-            let fetch = |other: &&Thread| other.fetches_until > now && other.step.line == line;
-            match self.threads.iter().find(fetch).map(|other| other.fetches_until) {
-                None => self.at(now + self.config.cache_hit, Event::Next(number)),
-                Some(SimTime::MAX) => self.threads[number as usize].joins = true,
-                Some(comes) => self.at(comes.max(now + self.config.cache_hit), Event::Next(number)),
+            let fetch = |other: &&Slot| other.fetches_until > now && other.request.line == line;
+            match self.slots.iter().find(fetch).map(|other| other.fetches_until) {
+                None => self.ended(now + self.config.cache_hit, number),
+                Some(SimTime::MAX) => {
+                    self.slots[number as usize].joins = true;
+                    self.joining += 1;
+                }
+                Some(comes) => self.ended(comes.max(now + self.config.cache_hit), number),
             }
             return;
         }
-        let thread = &mut self.threads[number as usize];
-        thread.asked = now;
+        let slot = &mut self.slots[number as usize];
+        slot.asked = now;
         if !is_store {
-            thread.fetches_until = SimTime::MAX;
+            slot.fetches_until = SimTime::MAX;
         }
         let done = match &mut self.memory {
             Memory::Own(dram) => {
@@ -336,24 +390,40 @@ impl Gpu {
         self.end(done, number);
     }
 
-    /// A thread goes on at a time, and those that wait for its line.
+    /// The end of an access, and of those that wait for its line.
     fn end(&mut self, done: SimTime, number: u32) {
-        let thread = &mut self.threads[number as usize];
-        if !thread.step.is_store {
-            thread.fetches_until = done;
-            let (line, took) = (thread.step.line, done.since(thread.asked));
-            for other in 0..self.threads.len() as u32 {
-                let thread = &mut self.threads[other as usize];
-                if thread.joins && thread.step.line == line {
-                    thread.joins = false;
-                    self.at(done, Event::Next(other));
+        let slot = &mut self.slots[number as usize];
+        if !slot.request.is_store {
+            slot.fetches_until = done;
+            let (line, took) = (slot.request.line, done.since(slot.asked));
+            for other in 0..self.slots.len() as u32 {
+                if self.joining == 0 {
+                    break;
+                }
+                let slot = &mut self.slots[other as usize];
+                if slot.joins && slot.request.line == line {
+                    slot.joins = false;
+                    self.joining -= 1;
+                    self.ended(done, other);
                 }
             }
             self.figures.loads_beyond += 1;
             self.figures.load_time += took;
             self.figures.longest_load = self.figures.longest_load.max(took);
         }
-        self.at(done, Event::Next(number));
+        self.ended(done, number);
+    }
+
+    /// An access of a warp ends at a time; the warp goes on when the last one has.
+    fn ended(&mut self, done: SimTime, slot: u32) {
+        let number = slot / self.config.lanes;
+        let running = &mut self.warps[number as usize];
+        running.open -= 1;
+        running.until = running.until.max(done);
+        if running.open == 0 {
+            let until = running.until;
+            self.at(until, Event::Next(number));
+        }
     }
 
     /// Answers of the port become events.
@@ -369,7 +439,7 @@ impl Gpu {
             }
             self.at(at, Event::Answer(place));
         }
-        goes_on.drain(..).for_each(|thread| self.end(now, thread));
+        goes_on.drain(..).for_each(|slot| self.end(now, slot));
         if let Memory::Port(port) = &mut self.memory {
             (port.answers, port.goes_on) = (answers, goes_on);
         }
@@ -381,8 +451,8 @@ impl Gpu {
         if let Memory::Port(port) = &mut self.memory {
             port.answered(now, &answer);
         }
-        if let Some(thread) = answer.asked.thread {
-            self.end(now, thread);
+        if let Some(slot) = answer.asked.thread {
+            self.end(now, slot);
         }
         self.deliver(now);
     }

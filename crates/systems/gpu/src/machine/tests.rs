@@ -62,7 +62,8 @@ fn config(kernel: Kernel, beyond: Beyond) -> GpuConfig {
         lines: 8192,
         steps: 20_000,
         cores: 2,
-        threads: 4,
+        warps: 4,
+        lanes: 1,
         clock: Hertz::new(1_000_000_000),
         cache_bytes: 16 << 10,
         cache_ways: 8,
@@ -82,7 +83,7 @@ fn run(config: GpuConfig) -> GpuFigures {
 }
 
 fn alone(beyond: Beyond, steps: u64) -> GpuFigures {
-    run(GpuConfig { cores: 1, threads: 1, steps, ..config(Kernel::Vadd, beyond) })
+    run(GpuConfig { cores: 1, warps: 1, steps, ..config(Kernel::Vadd, beyond) })
 }
 
 #[test]
@@ -111,8 +112,9 @@ fn every_step_is_taken_once_whatever_the_memory_is() {
         });
         let beyond = [Beyond::Own, Beyond::Faults, Beyond::Storage(flash()), Beyond::Dram].into_iter().chain(media);
         for beyond in beyond {
-            let config = GpuConfig { steps: 4_000, ..config(kernel, beyond) };
+            let config = GpuConfig { steps: 4_000, lanes: 4, ..config(kernel, beyond) };
             let figures = run(config);
+            assert_eq!(figures.broken(), Vec::<String>::new(), "{kernel:?} {beyond:?}");
             assert_eq!(figures.loads + figures.stores, 4_000, "{kernel:?} {beyond:?}");
             assert_eq!(figures.cache_hits + figures.loads_beyond, figures.loads, "{kernel:?} {beyond:?}");
             assert_eq!(
@@ -151,7 +153,9 @@ fn a_gpu_that_cannot_be_is_refused() {
     for wrong in [
         GpuConfig { lines: 100, ..base },
         GpuConfig { cores: 0, ..base },
-        GpuConfig { threads: 0, ..base },
+        GpuConfig { warps: 0, ..base },
+        GpuConfig { lanes: 0, ..base },
+        GpuConfig { cores: 64, warps: 32, lanes: 1, ..base },
         GpuConfig { own_part: 0, ..base },
         GpuConfig { fault: FaultConfig { lines: 0, ..base.fault }, ..base },
         GpuConfig { fault: FaultConfig { at_once: 0, ..base.fault }, ..base },
@@ -168,8 +172,8 @@ fn a_gpu_that_cannot_be_is_refused() {
 #[test]
 fn lines_that_are_kept_at_the_end_are_written_after_its_time() {
     let beyond = Beyond::Media(flash(), Window, DeterministicStores::Yes);
-    // As many threads as the memory queue has entries.
-    let figures = run(GpuConfig { kept_lines: 4096, cores: 4, threads: 8, ..config(Kernel::Rsum, beyond) });
+    // As many warps as the memory queue has entries.
+    let figures = run(GpuConfig { kept_lines: 4096, cores: 4, warps: 8, ..config(Kernel::Rsum, beyond) });
     assert!(figures.port.flushed > 100 && figures.kept > 100, "{:?}, {} kept", figures.port, figures.kept);
 }
 
@@ -177,16 +181,15 @@ fn lines_that_are_kept_at_the_end_are_written_after_its_time() {
 fn a_load_of_a_line_on_its_way_waits_for_it() {
     for beyond in [Beyond::Own, Beyond::Dram, Beyond::Media(cells(), NoHints, DeterministicStores::No)] {
         let mut gpu =
-            Gpu::new(GpuConfig { cores: 1, threads: 2, ..config(Kernel::Vadd, beyond) }).expect("it is possible");
-        for thread in &mut gpu.threads {
-            thread.step = Step { line: 70, is_store: false, instructions: 1 };
-        }
+            Gpu::new(GpuConfig { cores: 1, warps: 2, ..config(Kernel::Vadd, beyond) }).expect("it is possible");
+        gpu.slots.iter_mut().for_each(|slot| slot.request = Request { line: 70, is_store: false });
+        gpu.warps.iter_mut().for_each(|warp| warp.open = 1);
         gpu.access(SimTime::ZERO, 0);
         gpu.access(SimTime::ZERO + NS(1), 1);
         let mut next = Vec::new();
         while let Some(Reverse((time, _, event))) = gpu.events.pop() {
             match event {
-                Event::Next(thread) => next.push((time, thread)),
+                Event::Next(warp) => next.push((time, warp)),
                 Event::Answer(place) => gpu.answer(time, place),
                 Event::Access(_) => panic!("none is issued"),
             }
@@ -194,7 +197,60 @@ fn a_load_of_a_line_on_its_way_waits_for_it() {
         assert!(next.len() == 2 && next[0].0 == next[1].0, "{next:?}");
         assert_eq!((gpu.figures.cache_hits, gpu.figures.loads_beyond), (1, 1));
         let comes = next[0].0;
+        gpu.warps[1].open = 1;
         gpu.access(comes, 1);
         assert_eq!(gpu.events.pop().map(|event| event.0.0), Some(comes + NS(20)), "it is there then");
     }
+}
+
+/// The end of a step of a warp whose lanes load these lines at once, and its figures.
+fn step_of(lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
+    let lanes = lines.len() as u32;
+    let mut gpu =
+        Gpu::new(GpuConfig { cores: 1, warps: 1, lanes, ..config(Kernel::Sort, beyond) }).expect("it is possible");
+    for (slot, &line) in gpu.slots.iter_mut().zip(lines) {
+        slot.request = Request { line, is_store: false };
+    }
+    gpu.warps[0].open = lanes;
+    gpu.accesses(SimTime::ZERO, 0);
+    loop {
+        match gpu.events.pop().expect("the warp goes on").0 {
+            (time, _, Event::Answer(place)) => gpu.answer(time, place),
+            (time, _, Event::Next(0)) => return (time, gpu.figures),
+            _ => panic!("it is the only warp, and issues nothing"),
+        }
+    }
+}
+
+#[test]
+fn a_warp_waits_for_its_slowest_lane() {
+    let media = Beyond::Media(cells(), NoHints, DeterministicStores::No);
+    for beyond in [Beyond::Own, Beyond::Dram, media] {
+        let lines = [0, 700, 1400];
+        let (all, figures) = step_of(&lines, beyond);
+        assert_eq!(figures.loads_beyond, 3);
+        assert_eq!(all, SimTime::ZERO + figures.longest_load, "the last load has come");
+        let first = step_of(&lines[..1], beyond).0;
+        assert!(all > first, "{beyond:?}: loads of one bank or of one link follow each other");
+    }
+    // Units of the medium read beside each other: three reads take little more than one.
+    let (one, three) = (step_of(&[0], media).0, step_of(&[0, 700, 1400], media).0);
+    assert!(three.since(SimTime::ZERO) < one.since(SimTime::ZERO) * 2);
+}
+
+#[test]
+fn warps_overlap_their_waits() {
+    // A warp computes for three cycles and waits for more than a hundred.
+    let time =
+        |warps| run(GpuConfig { cores: 1, warps, lanes: 8, steps: 64, ..config(Kernel::Rsum, Beyond::Dram) }).time;
+    let (one, four) = (time(1), time(4));
+    let ratio = one.ratio_of(four);
+    assert!((3.0..=4.0).contains(&ratio), "four warps wait at once: {ratio}");
+}
+
+#[test]
+fn coalesced_lanes_make_one_request_a_line() {
+    let figures = run(GpuConfig { lanes: 8, steps: 4_000, ..config(Kernel::Vadd, Beyond::Own) });
+    assert_eq!(figures.lane_accesses, 8 * (figures.loads + figures.stores));
+    assert_eq!((figures.loads_beyond, figures.cache_hits), (figures.loads, 0), "no line is asked for twice");
 }

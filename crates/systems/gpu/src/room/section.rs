@@ -43,9 +43,12 @@ pub(super) struct GpuSection {
     /// Cores.
     #[schemars(range(min = 1, max = 1024))]
     cores: u32,
-    /// Threads of a core, which issue in turn.
+    /// Warps of a core, which issue in turn and hide each other's waits.
     #[schemars(range(min = 1, max = 1024))]
-    threads: u32,
+    warps: u32,
+    /// Lanes of a warp: threads that carry out one instruction together, and wait for the last of their loads.
+    #[schemars(range(min = 1, max = 1024))]
+    lanes: u32,
     /// Clock of the cores in MHz.
     #[schemars(range(min = 1, max = 100_000))]
     clock_mhz: u32,
@@ -311,7 +314,8 @@ impl GpuScenario {
             lines: gpu.data.0.get() / LINE,
             steps: gpu.accesses,
             cores: gpu.cores,
-            threads: gpu.threads,
+            warps: gpu.warps,
+            lanes: gpu.lanes,
             clock: Hertz::new(u64::from(gpu.clock_mhz) * 1_000_000),
             cache_bytes: gpu.cache.0.get(),
             cache_ways: gpu.cache_ways,
