@@ -217,7 +217,7 @@ fn a_scenario_that_is_not_for_runs_says_what_it_is_for() {
     let output = run(&["serve", BOX, "--load", "0"]);
     assert!(text(&output.stderr).contains("give the requests in flight, from 1 to 4096"), "{}", text(&output.stderr));
     for (setting, words) in [("name=''", "name: it is empty"), ("designs=['conv', 'conv']", "conv is there twice")] {
-        let output = run(&["run", "xbof", "--set", setting]);
+        let output = run(&["run", "demo", "--set", setting]);
         assert!(output.status.code() == Some(2) && text(&output.stderr).contains(words), "{}", text(&output.stderr));
     }
 }

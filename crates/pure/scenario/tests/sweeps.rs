@@ -65,7 +65,7 @@ fn a_design_is_run_once_for_settings_that_it_ignores() {
 
 #[test]
 fn without_a_sweep_each_named_design_is_run() {
-    assert_eq!(runs(&swept_over("[\"conv\", \"conv\"]", &[])), ["conv", "conv"]);
+    assert_eq!(runs(&swept_over("[\"xbof\", \"conv\"]", &[])), ["xbof", "conv"]);
 }
 
 #[test]
