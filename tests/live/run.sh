@@ -130,22 +130,9 @@ case_identify() {
     return $said
 }
 case_ranges() { start && boot ranges; }
-# A drive that its host divides; the host says on its console which size of a namespace it waits for.
+# A drive that its host divides.
 case_namespaces() {
-    start --pace off || return 1
-    (
-        started || exit 1
-        for size in 67108864 16777216 33554432; do
-            until grep -q "resize to $size" "$work/out/console.log"; do sleep 0.2; done
-            ctl resize drive-0 $size
-        done
-    ) &
-    local resizer=$! result
-    boot namespaces
-    result=$?
-    kill $resizer 2>/dev/null
-    wait $resizer 2>/dev/null
-    return $result
+    start --pace off && boot namespaces
 }
 
 # Drives whose blocks carry protection information, which the controller makes and takes off.
