@@ -1,5 +1,5 @@
-//! Changes of namespaces that the operator of the server wants, and not a client: they come by a hook, and their ends go to whoever
-//! waits for them, on any thread.
+//! Changes of namespaces that the operator of the server wants, and not a client: they come by a hook, and their ends go to the
+//! thread that waits for them.
 
 use crate::namespaces::{Manage, ManageError};
 use flashyard_units::{DriveId, VolumeId};

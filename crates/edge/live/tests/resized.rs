@@ -230,7 +230,7 @@ fn a_kill_in_the_midst_of_a_shrink_leaves_the_old_size_or_the_new() {
             assert!(read(&mut host, 2, 0, BESIDE as u32) == (OK, all(0x22, BESIDE)), "kill {round}");
             let (total, free) = capacity(&mut host);
             assert_eq!(total - free, u128::from((units + BESIDE) * UNIT));
-            // Nothing of the end that is gone comes back, whoever gets its space.
+            // No byte of the end that is gone comes back, whichever namespace gets its space.
             if units == SMALL {
                 assert_eq!(resize(&handle, 1, LARGE), Ok(1));
                 for first in (SMALL..LARGE).step_by(100) {
