@@ -15,6 +15,9 @@ for command in "id-ctrl $drive" "id-ns $device" "list-ns $drive" "ns-descs $devi
     "changed-ns-list-log $drive"; do
     nvme $command >answer 2>&1 || { cat answer; fail "nvme $command"; }
 done
+nvme telemetry-log "$drive" --output-file=telemetry --data-area=3 >/dev/null 2>answer || { cat answer; fail "telemetry-log"; }
+# A data area begins behind the zeros that fill the one before it, and not with a line of its own.
+grep -aq 'written bytes: ' telemetry && grep -aq 'superblocks erased ' telemetry || fail "the telemetry log has no counters"
 nvme id-ctrl "$drive" | sed -n '4,8p'
 nvme id-ns "$device" | sed -n '2,4p'
 nvme smart-log "$drive" | grep -E 'available_spare|percentage_used|Data Units|host_' || fail "smart-log"
