@@ -16,9 +16,11 @@ tar -xzf "$package" -C "$root" --strip-components=1
 # A release is one static file. The program of the tests gets the libraries that it names, and one number will do: `make test` has
 # compared all of them.
 beside=nothing number=
-if ldd "$root/flashyard" 2>&1 | grep -q "=>"; then
-    [ -n "${FLASHYARD_DYNAMIC:-}" ] || { echo "the program needs libraries of this machine:" >&2; ldd "$root/flashyard" >&2; exit 1; }
-    libraries=$(ldd "$root/flashyard" | grep -o '/[^ ]*')
+# All of the list is read before anything is looked for in it: `grep -q` ends ldd at its first match, which pipefail calls a failure.
+listed=$(ldd "$root/flashyard" 2>&1 || true)
+if [[ $listed == *"=>"* ]]; then
+    [ -n "${FLASHYARD_DYNAMIC:-}" ] || { printf 'the program needs libraries of this machine:\n%s\n' "$listed" >&2; exit 1; }
+    libraries=$(grep -o '/[^ ]*' <<<"$listed")
     xargs cp --dereference --parents --target-directory "$root" <<<"$libraries"
     beside="nothing but $(wc -l <<<"$libraries") shared libraries of this machine" number=bare-loss-least
 fi

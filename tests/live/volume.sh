@@ -83,7 +83,7 @@ cat "$work/manage.log"
 grep -q shrunk "$work/manage.log" || fail "nothing was retired in $round rounds"
 diff -r "$root/crates/pure" "$mount/sources" || fail "the sources differ"
 [ "$(sqlite3 "$mount/base" 'pragma integrity_check;')" = ok ] || fail "the data base"
-"$flashyard" cvfs info "$mount" | head -12
+"$flashyard" cvfs info "$mount" | sed -n 1,12p
 kill "${pids[2]}"
 fusermount3 -u "$mount" || fail unmount
 wait "${pids[1]}"

@@ -13,11 +13,11 @@ spoil() { # BLOCK TUPLE: writes it without a look at the tuple, which is text of
 }
 refused() { # BLOCK WHAT
     dd if="$device" of=/dev/null bs=4k skip="$1" count=1 iflag=direct 2>answer && fail "$2 is not seen"
-    dmesg | grep -qE "protection error, dev nvme[0-9c]+n1, sector $(($1 * 8)) " || { cat answer; fail "$2 is no protection error of the kernel"; }
+    dmesg | grep -E "protection error, dev nvme[0-9c]+n1, sector $(($1 * 8)) " >/dev/null || { cat answer; fail "$2 is no protection error of the kernel"; }
     say "$2: $(grep -o 'error reading.*' answer)"
 }
 
-nvme id-ns "$device" | grep -qE '^dps *: 0x1$' || fail "the namespace has no protection of type 1"
+nvme id-ns "$device" | grep -E '^dps *: 0x1$' >/dev/null || fail "the namespace has no protection of type 1"
 [ "$(cat "$disk/size")" -gt 0 ] || fail "the disk has no capacity"
 say "$(cat "$disk/size") sectors, integrity of the kernel: $(cat "$disk/integrity/format" 2>/dev/null || echo none)"
 mkfs.ext4 -q "$device" 65536 || fail "mkfs"

@@ -20,12 +20,12 @@ trap 'rm -rf "$directory/lists" "$directory/package" "$directory/root" "$directo
 options=()
 if [ "$release" = backports ]; then
     codename=$(. /etc/os-release && echo "$VERSION_CODENAME")
-    mirror=$(apt-get indextargets --format '$(SITE)' "Codename: $codename" | head -1)
+    mirror=$(apt-get indextargets --format '$(SITE)' "Codename: $codename" | sed -n 1p)
     echo "deb ${mirror:?no mirror of $codename is known to apt} $codename-backports main" >"$directory/apt.list"
     options=(-o "Dir::Etc::sourcelist=$directory/apt.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$directory/lists")
     apt-get -qq "${options[@]}" update
 fi
-package=$(apt-cache "${options[@]}" depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[^ ]*\).*/\1/p' | head -1)
+package=$(apt-cache "${options[@]}" depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-image-[^ ]*\).*/\1/p' | sed -n 1p)
 if [ -z "$package" ]; then
     echo "apt knows no linux-image-amd64 in $release; 'apt-get update' may help" >&2
     exit 1
