@@ -130,9 +130,25 @@ case_identify() {
     return $said
 }
 case_ranges() { start && boot ranges; }
-# A drive that its host divides.
+# A drive that its host divides, and whose first namespace gets another size for each file by which the host asks for one.
 case_namespaces() {
-    start --pace off && boot namespaces
+    start --pace off || return 1
+    (
+        for size in 67108864 16777216 33554432; do
+            for _ in $(seq 900); do
+                [ ! -e "$work/out/resize-$size" ] || break
+                sleep 0.2
+            done
+            ctl resize drive-0 $size
+        done
+    ) &
+    local resizer=$! result
+    boot namespaces
+    result=$?
+    kill "$resizer" 2>/dev/null
+    wait "$resizer" 2>/dev/null
+    [ $result -eq 0 ] || cat "$work/control.log"
+    return $result
 }
 
 # Drives whose blocks carry protection information, which the controller makes and takes off.

@@ -32,6 +32,21 @@ cmp -n 33554432 /dev/zero "$first" || fail "a new namespace holds something"
 mkfs.ext4 -q "$second" || fail "mkfs"
 dd if=pattern of="$first" bs=64k oflag=direct seek=3 conv=notrunc 2>/dev/null || fail "write"
 e2fsck -fn "$second" >/dev/null 2>&1 || fail "the file system of the second namespace is damaged"
+# The machine that serves changes the size of the first namespace, as run.sh does for each file of this name. Linux hears of it
+# from the controller, and by nothing that is done here.
+for size in 67108864 16777216 33554432; do
+    touch "/run/out/resize-$size"
+    for _ in $(seq 100); do
+        seen=$(($(cat "/sys/block/${first##*/}/size") * 512))
+        [ $seen -ne $size ] || break
+        sleep 0.2
+    done
+    [ $seen -eq $size ] || fail "Linux sees $seen bytes after a resize to $size"
+    dd if="$first" of=back bs=64k skip=3 count=1 iflag=direct 2>/dev/null && cmp pattern back || fail "what was written is not read after a resize to $size"
+    say "Linux has followed a resize to $size bytes"
+done
+cmp -n 16777216 -i 16777216:0 "$first" /dev/zero || fail "what a smaller size has cut off is still there"
+e2fsck -fn "$second" >/dev/null 2>&1 || fail "a resize has damaged the other namespace"
 nvme detach-ns "$control" --namespace-id=1 --controllers="$id" || fail "detach"
 sleep 1
 [ -b "$first" ] && dd if="$first" of=/dev/null bs=4k count=1 iflag=direct 2>/dev/null && fail "a detached namespace is read"

@@ -112,6 +112,25 @@ fn blocks_that_were_written_are_data_and_freed_ones_are_holes() {
 }
 
 #[test]
+fn the_map_of_what_a_smaller_size_has_cut_off_is_not_told() {
+    serve(Limits::default(), Tempo::Off, |served| {
+        let (mut socket, blocks) = client(served.nbd);
+        // All are read at once, and a few of them are answered in a turn.
+        let (queries, most) = (2000, blocks.min(8192));
+        let query = request(7, 1, (blocks - most) * BLOCK, (most * BLOCK) as u32);
+        socket.write_all(&query.repeat(queries)).expect("the server listens");
+        assert_eq!(chunk(&mut socket).0, 5);
+        let resized = served.handle.call(move |engine| engine.resize(DriveId::new(0), 1, (blocks - 100) * BLOCK));
+        let kinds: Vec<u16> = (1..queries).map(|_| chunk(&mut socket).0).collect();
+        let error = 1 << 15 | 1;
+        assert!(kinds.iter().all(|kind| [5, error].contains(kind)) && kinds.is_sorted());
+        assert_eq!(kinds.last(), Some(&error));
+        assert_eq!(resized.expect("it serves").recv().expect("it comes to an end"), Ok(1));
+        assert_eq!(states(&mut socket, blocks - 101, 1), [HOLE], "the rest of it is told as before");
+    });
+}
+
+#[test]
 fn a_client_that_asks_for_the_map_again_and_again_gets_all_answers_and_keeps_others_waiting_for_none() {
     serve(Limits::default(), Tempo::Off, |served| {
         let ((mut socket, blocks), (mut other, _)) = (client(served.nbd), client(served.nbd));
@@ -140,11 +159,19 @@ fn an_export_whose_drive_is_pulled_is_refused_in_words() {
         pulled.expect("it serves").expect("it can be pulled");
         assert!(crowd::is_closed(&mut attached), "its connection ends");
         let go = [text("drive-0"), vec![0, 0]].concat();
-        socket.write_all(&option(7, &go)).expect("this client had no export yet");
-        let (kind, words) = option_reply(&mut socket);
-        assert_eq!(
-            (kind, String::from_utf8_lossy(&words).into_owned()),
-            (1 << 31 | 6, "the drive of that export is away".into())
-        );
+        let mut is_refused = || {
+            socket.write_all(&option(7, &go)).expect("this client had no export yet");
+            let (kind, words) = option_reply(&mut socket);
+            assert_eq!(
+                (kind, String::from_utf8_lossy(&words).into_owned()),
+                (1 << 31 | 6, "the drive of that export is away".into())
+            );
+        };
+        is_refused();
+        // It may get another size, and is away all the same.
+        let resized = served.handle.call(|engine| engine.resize(DriveId::new(0), 1, BLOCK)).expect("it serves");
+        served.handle.call(|_| ()).expect("another turn has begun");
+        is_refused();
+        assert!(resized.try_recv().is_err(), "its space is deallocated once it is back");
     });
 }

@@ -9,7 +9,7 @@ use dividing::{capacity, create, delete, host_of, identify, list};
 use flashyard_kernel::Rng;
 use flashyard_live::{Handle, Host, Limits, ManageError, Tempo};
 use flashyard_nvme::Status;
-use flashyard_nvme::admin::cns;
+use flashyard_nvme::admin::{AdminCommand, Format, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::identify::read_list;
 use flashyard_nvme::log::page;
@@ -136,6 +136,57 @@ fn what_cannot_be_is_refused_in_words_and_changes_nothing() {
     });
 }
 
+#[test]
+fn an_odd_number_of_small_blocks_may_become_whole_units_and_the_record_holds() {
+    let directory = tempfile::tempdir().expect("there is room");
+    let shape = |sizes: &[u64]| serve(sizes, Some(directory.path()), |_, _| ());
+    shape(&[40, 40]);
+    serve(&[], Some(directory.path()), |address, handle| {
+        let mut host = host_of(address, 1);
+        assert_eq!((create(&mut host, 3, 1, false), create(&mut host, 8, 0, false)), ((OK, 3), (OK, 4)));
+        assert_eq!((resize(&handle, 3, 1), dividing::attach(&mut host, 3)), (Ok(3), OK));
+        assert_eq!(sizes(&mut host, 3), [8, 8, 0]);
+    });
+    serve(&[], Some(directory.path()), |address, _| {
+        let mut host = host_of(address, 1);
+        assert_eq!(list(&mut host, cns::NAMESPACES_ALLOCATED), [1, 2, 3, 4]);
+    });
+}
+
+#[test]
+fn space_that_a_namespace_has_just_lost_is_waited_for() {
+    serve(&[40, 40], None, |address, handle| {
+        let mut host = host_of(address, 1);
+        assert_eq!(write(&mut host, 1, 0, vec![7; 40 * UNIT as usize]), OK);
+        let free = (capacity(&mut host).1 / u128::from(UNIT)) as u64;
+        let begun = handle.call(move |engine| {
+            let drive = DriveId::new(0);
+            [engine.resize(drive, 1, UNIT), engine.resize(drive, 2, (40 + free + 39) * UNIT)]
+        });
+        let ends = begun.expect("it serves").map(|end| end.recv_timeout(Duration::from_secs(60)).expect("an end"));
+        assert_eq!(ends, [Ok(1), Ok(2)]);
+        assert_eq!((sizes(&mut host, 2), capacity(&mut host).1), ([79 + free, 79 + free, 0], 0));
+    });
+}
+
+#[test]
+fn a_format_is_refused_while_its_namespace_grows() {
+    let scenario = scenario_with(&["drive.filled=0"]);
+    // A deallocation takes a tenth of a second and more.
+    let tempo = Tempo::Scaled(1e-4);
+    hosted::serve_shaped(Shape::divided(&[40, 40], None), &scenario, None, tempo, |address, handle| {
+        let mut host = host_of(address, 1);
+        let grown = handle.call(|engine| engine.resize(DriveId::new(0), 2, 60 * UNIT)).expect("it serves");
+        let format = |nsid| AdminCommand::Format(Format { nsid, format: 1, ..Format::default() });
+        let refused = host.admin(format(2)).expect("an answer").status;
+        assert_eq!(grown.recv_timeout(Duration::from_secs(60)).expect("it comes to an end"), Ok(2));
+        assert_ne!(refused, OK);
+        assert_eq!(sizes(&mut host, 2), [60, 60, 0]);
+        assert_eq!(host.admin(format(2)).expect("an answer").status, OK);
+        assert_eq!(sizes(&mut host, 2), [480, 480, 0]);
+    });
+}
+
 /// A block of the write with this number.
 fn stamp(number: u64) -> Vec<u8> {
     number.to_le_bytes().into_iter().cycle().take(UNIT as usize).collect()
@@ -254,6 +305,19 @@ fn nbd(address: SocketAddr) -> (TcpStream, u64, u16) {
     let told = crowd::read(&mut socket, 10);
     let size = u64::from_be_bytes(told[..8].try_into().expect("eight bytes"));
     (socket, size, u16::from_be_bytes([told[8], told[9]]))
+}
+
+#[test]
+fn a_resize_whose_client_has_left_keeps_nobody_out() {
+    // Deallocations do not end while this test runs.
+    crowd::serve(Limits::default(), Tempo::Scaled(1e-7), |served| {
+        let (mut socket, size, _) = nbd(served.nbd);
+        socket.write_all(&crowd::request(8, 1, size - UNIT, 0)).expect("the server listens");
+        crowd::until("the shrink has begun", || nbd(served.nbd).1 == size - UNIT);
+        drop(socket);
+        crowd::until("the server has seen it", || served.connections() == 0);
+        assert_eq!(nbd(served.nbd).1, size - UNIT);
+    });
 }
 
 /// The error of the answer to a request.

@@ -8,9 +8,11 @@ use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_faults::{Action, Extent, OperationId, Oracle};
 use flashyard_kernel::Rng;
 use flashyard_live::{
-    ChannelFront, Client, Engine, Handle, Host, Nbd, NbdAddress, Payload, Remote, SetUp, Tempo, stamped,
+    BlockFormat, ChannelFront, Client, Engine, Handle, Host, Nbd, NbdAddress, Payload, Remote, SetUp, Tempo, set_format, stamped,
 };
 use flashyard_nvme::Status;
+use flashyard_nvme::admin::cns;
+use flashyard_nvme::identify::IdentifyNamespace;
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_scenario::Scenario;
@@ -22,6 +24,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
+use zerocopy::FromBytes;
 
 const DRIVE: DriveId = DriveId::new(0);
 const VOLUME: VolumeId = VolumeId::new(0);
@@ -287,6 +290,8 @@ fn a_host_loses_a_write_and_not_a_forced_or_flushed_one() {
 fn a_trim_over_nbd_with_forced_unit_access_outlasts_a_power_cut() {
     let SetUp { world, media, .. } = enclosure_of(&scenario(), None).expect("its enclosure can serve");
     let mut engine = Engine::new(Session::new(world, None), media, &[VOLUME], Tempo::Off).expect("there is a poll");
+    // A trim of a part of a unit is a write of zeros for the drive, which a cut takes where nothing flushes it.
+    set_format(&mut engine, VOLUME, BlockFormat::plain(512)).expect("there are such blocks");
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let volumes = [("drive-0".to_owned(), engine.volumes()[0])];
     let front = Nbd::new(&NbdAddress::Tcp(any), &volumes).expect("the loopback can be listened on");
@@ -294,9 +299,9 @@ fn a_trim_over_nbd_with_forced_unit_access_outlasts_a_power_cut() {
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
-    const BYTES: u32 = 8 * 4096;
+    const BYTES: u32 = 3 * 512;
     let forced = |kind| {
-        let mut request = crowd::request(kind, 5, 0, BYTES);
+        let mut request = crowd::request(kind, 5, 512, BYTES);
         request[5] = 1;
         request
     };
@@ -317,8 +322,48 @@ fn a_trim_over_nbd_with_forced_unit_access_outlasts_a_power_cut() {
             probe.write_all(&said).is_ok() && std::io::Read::read_exact(&mut probe, &mut [0; 10]).is_ok()
         });
         let mut client = crowd::nbd(address);
-        ask(&mut client, &crowd::request(0, 6, 0, BYTES));
-        assert_eq!(crowd::read(&mut client, BYTES as usize), [0; BYTES as usize]);
+        ask(&mut client, &crowd::request(0, 6, 512, BYTES));
+        assert!(crowd::read(&mut client, BYTES as usize) == [0; BYTES as usize], "what was trimmed is there again");
+    });
+}
+
+#[test]
+fn a_cut_takes_blocks_from_what_a_namespace_has_in_use_as_well() {
+    let scenario = scenario_with(&["drive.power_loss_protection=false", "designs=[\"shrunk\"]", "drive.filled=0"]);
+    let shape = hosted::Shape::divided(&[40, 40], None);
+    hosted::serve_shaped(shape, &scenario, None, Tempo::Off, |address, handle| {
+        let connect = || {
+            let begun = Instant::now();
+            loop {
+                let config = InitiatorConfig::new("nqn.2026-11.org.example:host", hosted::NQN);
+                match Host::connect(address, config, PATIENCE) {
+                    Ok(host) => return host,
+                    Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        let write = |host: &mut Host, lba, fua| {
+            let command = NvmCommand::Write { range: BlockRange { lba, blocks: 1 }, fua };
+            assert_eq!(host.command(2, command, vec![7; 4096], 0).expect("an answer").status, Status::SUCCESS);
+        };
+        // The number may be half a second old.
+        let await_in_use = |host: &mut Host, blocks: u64| {
+            crowd::until("so many blocks are in use", || {
+                let data = host.identify(cns::NAMESPACE, 2).expect("there is such a namespace");
+                IdentifyNamespace::read_from_bytes(&data).expect("it is whole").used_blocks.get() == blocks
+            });
+        };
+        let mut host = connect();
+        write(&mut host, 0, true);
+        write(&mut host, 1, false);
+        await_in_use(&mut host, 2);
+        control(&handle, Control::Pull { drive: DRIVE });
+        control(&handle, Control::Insert { drive: DRIVE });
+        let mut host = connect();
+        await_in_use(&mut host, 1);
+        write(&mut host, 1, true);
+        await_in_use(&mut host, 2);
     });
 }
 

@@ -69,6 +69,8 @@ fn a_drive_writes_down_by_itself_what_was_so_when_a_warning_came() {
     assert_eq!((none.page, none.available, none.generation, none.last_blocks[2].get()), (8, 0, 0, 0));
     set_telemetry(&mut world.target, 0, texts("warned"), 1);
     set_telemetry(&mut world.target, 0, texts("later"), 1);
+    let beyond = get(&mut world, page::TELEMETRY_CONTROLLER, 0, (512 * 6, 512)).0.code();
+    assert_eq!(beyond, Status::INVALID_FIELD, "what is refused was not read");
     let kept = header(&mut world, page::TELEMETRY_CONTROLLER, 0);
     assert_eq!((kept.available, kept.generation, kept.last_blocks[2].get()), (1, 1, 4));
     assert!(get(&mut world, page::TELEMETRY_CONTROLLER, 0, (512, 512)).1.starts_with(b"warned"));

@@ -39,13 +39,14 @@ pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), (world, nsi
     let named: Vec<(u32, VolumeId)> = volumes.into_iter().filter(|&(found, _)| is_all || found == nsid).collect();
     let is_pinned = |volume: VolumeId| engine.fronts.iter().any(|front| front.pins(volume));
     let is_busy = |job: &Erasing| {
-        let is_same = job.volumes.iter().any(|&volume| named.iter().any(|&(_, other)| other == volume));
+        // One that grows keeps no volume from its clients, and so has none here.
+        let is_same = job.nsids.iter().any(|nsid| named.iter().any(|(other, _)| other == nsid));
         job.world == world && (is_all || is_same)
     };
     let reason = if drives.len() > 1 {
         Some("lies on several drives")
     } else if engine.erasing.iter().any(is_busy) {
-        Some("is being erased")
+        Some("is being erased, or gets another size")
     } else if named.iter().any(|&(_, volume)| is_pinned(volume)) {
         Some("is used by a client that cannot be told: a virtual machine, or the load of the server")
     } else if !is_all && named.is_empty() {

@@ -26,11 +26,12 @@ pub(super) fn begin(engine: &mut Engine, (front, tag): (usize, u64), world: Volu
         Manage::Attach { nsid, attachment } => attach(engine, world, *nsid, attachment).map(|()| Some(*nsid)),
         Manage::Resize { nsid, bytes } => resize::begin(engine, (front, tag), world, (*nsid, *bytes)).map(|()| None),
     });
-    let is_cleaned = engine.erasing.iter().any(|job| job.world == world && job.kind == Job::Delete && job.by.is_none());
+    // Identify tells of that space as free already.
+    let frees = |job: &Erasing| job.world == world && matches!(job.kind, Job::Delete | Job::Shrink { .. });
     match done {
         Ok(None) => {}
         Ok(Some(nsid)) => engine.fronts.managed(front, tag, Ok(nsid)),
-        Err(ManageError::NoRoom { .. }) if is_cleaned => {
+        Err(ManageError::NoRoom { .. }) if engine.erasing.iter().any(frees) => {
             engine.waiting.push(Waiting { client: (front, tag), world, wish });
         }
         Err(error) => engine.fronts.managed(front, tag, Err(error)),

@@ -36,6 +36,9 @@ pub(crate) fn free_of(units: u64, taken: impl Iterator<Item = Extent>) -> Vec<Ex
 /// Takes `units` of what is free: of the smallest extent that has so many, or else of all from the first one on. `None` where
 /// there are not so many.
 pub(crate) fn take(free: &[Extent], units: u64) -> Option<Vec<Extent>> {
+    if units == 0 {
+        return Some(Vec::new());
+    }
     let enough = free.iter().filter(|extent| extent.units >= units);
     if let Some(best) = enough.min_by_key(|extent| (extent.units, extent.first)) {
         return Some(vec![Extent { first: best.first, units }]);
@@ -67,7 +70,7 @@ pub(crate) fn cut(extents: &[Extent], units: u64) -> (Vec<Extent>, Vec<Extent>) 
 /// Takes `units` of what is free for a namespace that has `own`: what lies behind its end first, so that it stays in one piece where
 /// it can. `None` where there are not so many.
 pub(crate) fn take_behind(own: &[Extent], free: &[Extent], units: u64) -> Option<Vec<Extent>> {
-    let end = own.last().map(Extent::end);
+    let end = own.last().map(Extent::end).filter(|_| units > 0);
     let behind = free.iter().find(|extent| Some(extent.first) == end).copied();
     let Some(behind) = behind else { return take(free, units) };
     let near = Extent { units: behind.units.min(units), ..behind };
@@ -104,6 +107,7 @@ mod tests {
         assert_eq!(take_behind(&own, &free, 17), Some(vec![extent(35, 3), extent(0, 10), extent(20, 4)]));
         assert_eq!(take_behind(&own, &free, 18), None);
         assert_eq!(take_behind(&own, &free[..2], 4), Some(vec![extent(20, 4)]));
+        assert_eq!((take_behind(&own, &free, 0), take_behind(&own, &free[..2], 0)), (Some(vec![]), Some(vec![])));
         assert_eq!(
             joined(&[extent(30, 5), extent(35, 3), extent(20, 4), extent(24, 1)]),
             [extent(30, 8), extent(20, 5)]

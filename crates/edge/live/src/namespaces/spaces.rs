@@ -239,6 +239,9 @@ impl Spaces {
         let (logical, grows) = match *movement {
             Movement::Written { logical, before, .. } if !before.is_some() => (logical, true),
             Movement::Trimmed { logical, before } if before.is_some() => (logical, false),
+            Movement::Reverted { logical, before, slot } if before.is_some() != slot.is_some() => {
+                (logical, slot.is_some())
+            }
             _ => return,
         };
         let Some(table) = self.tables[world.index()].as_ref() else { return };

@@ -36,6 +36,8 @@ const SPARE_BUFFERS: usize = 64;
 /// again, and the others do not wait for it. A block takes some nanoseconds.
 const STATUS_BLOCKS: u32 = 8192;
 const STATUS_PER_TURN: usize = 4;
+/// The export has become smaller since the request came.
+const BEYOND_END: Failure = Failure::new(ErrorCode::NoSpace, "the range ends beyond the export");
 
 /// The front end.
 pub struct Nbd {
@@ -54,6 +56,10 @@ pub struct Nbd {
     /// When those that wait are let go on in any case.
     look_held: Duration,
     under_way: UnderWay<Work>,
+    /// Cookies of resizes under way. They carry no data that could come late, and so no client waits for those of others that left.
+    resizes: UnderWay<u64>,
+    /// Drives that were pulled.
+    pulled: Vec<VolumeId>,
     buffer: Vec<u8>,
 }
 
@@ -112,6 +118,8 @@ impl Nbd {
             look_still: STILL_MAX,
             look_held: Duration::ZERO,
             under_way: UnderWay::default(),
+            resizes: UnderWay::default(),
+            pulled: Vec::new(),
             buffer: vec![0; READ_BYTES],
         })
     }
@@ -199,6 +207,13 @@ impl Nbd {
         let VolumeInfo { id, block_bytes, .. } = self.volumes[export];
         let (first, count) = (offset_bytes / u64::from(block_bytes), len_bytes / block_bytes);
         let Some(peer) = self.peers.get_mut(place) else { return };
+        // It may be less since the request came.
+        let blocks = context.volume(id).map_or(0, |now| now.limits.blocks);
+        if first + u64::from(count) > blocks {
+            peer.refuse(cookie, cost, &BEYOND_END);
+            context.budget.give(cost);
+            return self.dirty.mark(place);
+        }
         let states =
             (first..first + u64::from(count.min(STATUS_BLOCKS))).map(|block| match context.block_state(id, block) {
                 BlockState::Unmapped => Allocation::Hole,
@@ -281,15 +296,13 @@ impl Nbd {
         if let Err(refused) = asked {
             self.under_way.end(number);
             let Some(peer) = self.peers.get_mut(place) else { return };
-            peer.ended(cost);
             let has_shrunk = context.volume(volume).is_some_and(|now| first + u64::from(count) > now.limits.blocks);
             let failure = match refused {
                 Refused::Reserved { .. } => Failure::new(ErrorCode::Io, "a host of NVMe/TCP has reserved the drive"),
-                _ if has_shrunk => Failure::new(ErrorCode::NoSpace, "the range ends beyond the export"),
+                _ if has_shrunk => BEYOND_END,
                 _ => Failure::new(ErrorCode::Invalid, "the volume does not take this request"),
             };
-            let form = peer.session.replies();
-            peer.replies.append(REPLY_BYTES, |bytes| form.failed(cookie, &failure, bytes));
+            peer.refuse(cookie, cost, &failure);
         }
     }
 
@@ -300,6 +313,8 @@ impl Nbd {
         for number in self.under_way.abandon(place) {
             context.give_up(number as u64);
         }
+        // These go on to their end.
+        self.resizes.abandon(place);
     }
 
     /// Adds the export of a namespace behind the first of its drive, if it is not there.
@@ -449,7 +464,7 @@ impl FrontEnd for Nbd {
     }
 
     fn send(&mut self, context: &mut Context<'_>) {
-        context.budget.give(self.under_way.take_ended_cost());
+        context.budget.give(self.under_way.take_ended_cost() + self.resizes.take_ended_cost());
         Marked::look(
             self,
             |front| &mut front.dirty,
@@ -472,6 +487,10 @@ impl FrontEnd for Nbd {
     }
 
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        let drive = context.drive_volume(volume);
+        if !self.pulled.contains(&drive) {
+            self.pulled.push(drive);
+        }
         for export in 0..self.volumes.len() {
             if self.volumes[export].id == volume {
                 self.exports[export].is_away = true;
@@ -481,6 +500,7 @@ impl FrontEnd for Nbd {
     }
 
     fn back(&mut self, volume: VolumeId, context: &mut Context<'_>) {
+        self.pulled.retain(|&drive| drive != context.drive_volume(volume));
         for export in 0..self.volumes.len() {
             self.exports[export].is_away &= self.volumes[export].id != volume || context.erasing(volume).is_some();
         }
@@ -491,6 +511,7 @@ impl FrontEnd for Nbd {
     fn changed(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(&now) = context.volume(volume) else { return self.remove(volume, context) };
         self.add(volume, context);
+        let is_pulled = self.pulled.contains(&context.drive_volume(volume));
         for export in 0..self.volumes.len() {
             if self.volumes[export].id == volume {
                 let is_erased = context.erasing(volume).is_some();
@@ -501,7 +522,7 @@ impl FrontEnd for Nbd {
                 } else {
                     resize::set_size(&mut self.exports[export], &now);
                 }
-                (self.exports[export].is_gone, self.exports[export].is_away) = (false, is_erased);
+                (self.exports[export].is_gone, self.exports[export].is_away) = (false, is_erased || is_pulled);
                 if is_other {
                     self.close_export(export, context);
                 }

@@ -4,7 +4,7 @@ use super::replies::Replies;
 use super::stream::Stream;
 use crate::budget::Budget;
 use crate::connection::{Connection, Listener, Reading, Unsent};
-use flashyard_nbd::{Export, Kind, Output, Request, Session};
+use flashyard_nbd::{Export, Failure, Kind, Output, REPLY_BYTES, Request, Session};
 use std::collections::VecDeque;
 
 /// Bytes that a request takes beside its data, here and at the enclosure. [A] An order of magnitude.
@@ -84,6 +84,13 @@ impl Peer {
     pub(super) fn ended(&mut self, cost: usize) {
         self.under_way -= 1;
         self.under_way_bytes -= cost;
+    }
+
+    /// One of its requests is over, and has failed.
+    pub(super) fn refuse(&mut self, cookie: u64, cost: usize, failure: &Failure) {
+        self.ended(cost);
+        let form = self.session.replies();
+        self.replies.append(REPLY_BYTES, |bytes| form.failed(cookie, failure, bytes));
     }
 
     /// Whether it has asked for more than there is room for.

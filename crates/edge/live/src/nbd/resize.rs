@@ -1,10 +1,10 @@
 //! Exports that become larger and smaller: RESIZE of the experimental extension, and the size that clients find.
 
-use super::{Nbd, Work};
+use super::Nbd;
 use crate::front::Context;
 use crate::namespaces::{Manage, ManageError};
 use flashyard_blk::VolumeInfo;
-use flashyard_nbd::{ErrorCode, Export, Failure, Kind, REPLY_BYTES, Request};
+use flashyard_nbd::{ErrorCode, Export, Failure, REPLY_BYTES, Request};
 use flashyard_units::VolumeId;
 
 /// Whether a volume may become larger and smaller while it is served: it is a namespace of a drive without zones.
@@ -41,10 +41,8 @@ impl Nbd {
     /// Asks for another size of an export, which is answered at the end. The present one is there already.
     pub(super) fn resize(&mut self, place: usize, request: &Request, cost: usize, context: &mut Context<'_>) {
         let Request { cookie, export, offset_bytes: bytes, .. } = *request;
-        let VolumeInfo { id: volume, block_bytes, .. } = self.volumes[export];
-        let (kind, flush) = (Kind::Resize, false);
-        let work = Work { cookie, volume, kind, offset_bytes: bytes, len_bytes: 0, block_bytes, flush };
-        let number = self.under_way.begin(place, cost, work) as u64;
+        let volume = self.volumes[export].id;
+        let number = self.resizes.begin(place, cost, cookie) as u64;
         if bytes == self.exports[export].size_bytes {
             return self.resized(number, Ok(0));
         }
@@ -54,8 +52,8 @@ impl Nbd {
 
     /// An export has another size, or keeps the one that it has.
     pub(super) fn resized(&mut self, tag: u64, done: Result<u32, ManageError>) {
-        let Some(ended) = self.under_way.end(tag as usize) else { return };
-        let (Some(place), Work { cookie, .. }) = (ended.place, ended.work) else { return };
+        let Some(ended) = self.resizes.end(tag as usize) else { return };
+        let (Some(place), cookie) = (ended.place, ended.work) else { return };
         let Some(peer) = self.peers.get_mut(place) else { return };
         peer.ended(ended.cost);
         let form = peer.session.replies();

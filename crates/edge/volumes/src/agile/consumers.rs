@@ -13,7 +13,7 @@ pub(super) struct Consumers {
 
 impl Consumers {
     /// The number of a name that has one.
-    pub(super) fn known(&self, name: &str) -> Option<u16> {
+    fn known(&self, name: &str) -> Option<u16> {
         self.numbers.get(name).copied()
     }
 

@@ -196,8 +196,8 @@ impl Shared {
                 }
             }
             Word::Release => {
-                // A consumer without a number has no promise here to release.
-                if let Some(agreement) = state.consumers.known(&name.consumer).map(agreement) {
+                // A name without a number gets one: its question may come later, over another connection, and is refused then.
+                if let Some(agreement) = state.consumers.number(&name.consumer).map(agreement) {
                     told.remove(&agreement);
                     state.producer.receive(now, Message::Release { agreement });
                 }

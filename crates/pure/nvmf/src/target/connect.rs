@@ -239,8 +239,9 @@ impl Session {
         Answer::result(match property {
             Property::Capabilities => Capabilities {
                 queue_entries_max: entries,
-                // 7.5 seconds, which nothing here ever takes.
-                timeout: 15,
+                // 15 seconds. A reset ends once the connections of its I/O queues are closed, and one whose host reads nothing more
+                // is closed after the time that a server gives it, 10 seconds where nothing else was asked for.
+                timeout: 30,
                 // Hosts from before discovery controllers without I/O command set want to see one.
                 nvm_command_set: true,
                 command_sets: place.is_some_and(|place| target.config.subsystems[place].has_zones()),

@@ -187,6 +187,9 @@ impl Session {
             if get.page == page::RESERVATION && controller.notices.was_read() {
                 controller.raise(AsyncEvent::Reservation);
             }
+            if let (page::TELEMETRY_CONTROLLER, Some(place)) = (get.page, place) {
+                telemetry::was_read(target, place);
+            }
         }
         reply.drain(..get.offset_bytes as usize);
         reply.resize(get.len_bytes as usize, 0);

@@ -56,10 +56,6 @@ pub(super) fn log_page(
     }
     let insides = target.insides.entry(place).or_default();
     let (is_available, generation, kept) = (insides.is_available, insides.generation, insides.kept.clone());
-    if !is_by_host && !get.retain_event {
-        // The host has read it.
-        insides.is_available = false;
-    }
     let asked = session.controller(target).map(|controller| &controller.telemetry);
     let header = TelemetryHeader {
         page: get.page,
@@ -76,6 +72,13 @@ pub(super) fn log_page(
     let none = Default::default();
     reply.extend(header.page(if is_by_host { asked.map_or(&none, |asked| &asked.texts) } else { &kept }));
     Ok(())
+}
+
+/// A host has read what the drive of `subsystem` has written down by itself.
+pub(super) fn was_read(target: &mut Target, subsystem: usize) {
+    if let Some(insides) = target.insides.get_mut(&subsystem) {
+        insides.is_available = false;
+    }
 }
 
 /// Controllers of a subsystem and their queues.
