@@ -317,6 +317,9 @@ fn a_late_consumer_is_fenced_and_the_next_one_reads_zeros() {
     assert_eq!(exchange(lender.address, &message("release", "y", 2))["message"], "released");
     wait_until("the piece is free again", || posted(&board, "a") == Some(16));
     assert_eq!(exchange(lender.address, &message("ask", "y", 2))["message"], "refuse");
+    // Nor does a question mean anything that comes behind the release of its agreement, over another connection.
+    assert_eq!(exchange(lender.address, &message("release", "w", 1))["message"], "released");
+    assert_eq!(exchange(lender.address, &message("ask", "w", 1))["message"], "refuse");
     for (line, expected) in [
         ("{", "no line of JSON"),
         ("{\"message\":\"lend\"}", "\"message\" is \"lend\""),
