@@ -6,56 +6,15 @@
 //! while a service below may name them.
 
 pub(crate) mod edit;
+mod shape;
 
 use flashyard_blk::{Operation, VolumeInfo, VolumeLimits};
 use flashyard_kernel::Slab;
 use flashyard_service::{Data, Encode, Failure, Leg, Mix, Order, Orders, Rebuild, Request, Service, Sum};
 use flashyard_units::SimTime;
+use shape::Shape;
+pub use shape::{Below, TreeError};
 use std::collections::VecDeque;
-
-/// Services of a tree at most.
-const NODES_MAX: usize = 256;
-
-/// A leg of a service in a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Below {
-    /// A volume below the tree.
-    Leg(Leg),
-    /// The service of this number.
-    Service(usize),
-}
-
-/// Why services make no tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TreeError {
-    /// A service has another number of legs than were named.
-    Legs {
-        /// Its number.
-        service: usize,
-        /// Legs that it needs.
-        needs: usize,
-        /// Legs that were named.
-        named: usize,
-    },
-    /// A service is below two others, below itself, or below none although it is not the first.
-    Place {
-        /// Its number.
-        service: usize,
-    },
-    /// A volume is below two services, or volumes are not numbered from 0 on.
-    Volume {
-        /// Its number.
-        leg: u8,
-    },
-    /// No service, or more than 256.
-    Count(usize),
-    /// A service does arithmetic on bytes, and one above it reads for itself, which a tree keeps to itself: only services that hand on what clients
-    /// read and write ([`Service::hands_on`]) may lie above it.
-    Mixes {
-        /// Its number.
-        service: usize,
-    },
-}
 
 /// Where the bytes of a request are.
 #[derive(Clone, Copy, Debug)]
@@ -164,40 +123,8 @@ impl Tree {
     ///
     /// Errors: services that make no tree.
     pub fn new(services: Vec<(Box<dyn Service + Send>, Vec<Below>)>) -> Result<Self, TreeError> {
+        let Shape { above, volumes } = Shape::of(&services)?;
         let count = services.len();
-        if count == 0 || count > NODES_MAX {
-            return Err(TreeError::Count(count));
-        }
-        let mut above: Vec<Option<usize>> = vec![None; count];
-        let mut volumes: Vec<u8> = Vec::new();
-        for (number, (service, legs)) in services.iter().enumerate() {
-            let (needs, named) = (service.legs(), legs.len());
-            if needs != named {
-                return Err(TreeError::Legs { service: number, needs, named });
-            }
-            for leg in legs {
-                match *leg {
-                    Below::Leg(leg) => volumes.push(leg.0),
-                    // A service after the one above it: nothing can be below itself.
-                    Below::Service(below) if below > number && below < count && above[below].is_none() => {
-                        above[below] = Some(number);
-                    }
-                    Below::Service(service) => return Err(TreeError::Place { service }),
-                }
-            }
-        }
-        let mut below = 0..count;
-        if let Some(service) = below.find(|&number| services[number].0.mixes() && !hands_on(&services, &above, number))
-        {
-            return Err(TreeError::Mixes { service });
-        }
-        if let Some(service) = (1..count).find(|&number| above[number].is_none()) {
-            return Err(TreeError::Place { service });
-        }
-        volumes.sort_unstable();
-        if let Some((_, &leg)) = volumes.iter().enumerate().find(|&(place, &leg)| place != usize::from(leg)) {
-            return Err(TreeError::Volume { leg });
-        }
         let node = |(number, (service, legs))| Node {
             service,
             legs,
@@ -208,7 +135,7 @@ impl Tree {
         };
         Ok(Self {
             nodes: services.into_iter().enumerate().map(node).collect(),
-            volumes: volumes.len(),
+            volumes,
             placed: Slab::default(),
             buffers: Slab::default(),
             unused: Vec::new(),
@@ -538,19 +465,6 @@ impl Tree {
     }
 }
 
-/// Whether all services above one hand on what clients read and write.
-fn hands_on(services: &[(Box<dyn Service + Send>, Vec<Below>)], above: &[Option<usize>], number: usize) -> bool {
-    let mut next = above[number];
-    // Each is above the one before, with a smaller number.
-    while let Some(at) = next {
-        if !services[at].0.hands_on() {
-            return false;
-        }
-        next = above[at];
-    }
-    true
-}
-
 /// Bytes from `at` blocks on of those that `data` names.
 fn shifted(data: Data, at: u32) -> Data {
     match data {
@@ -707,69 +621,4 @@ impl Service for Tree {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Mirrored, Prioritized, Shares, SpillOver, Striped};
-    use flashyard_service::PassThrough;
-    use flashyard_service::contract::{Plan, Trouble, check, check_seeds};
-
-    fn boxed(service: impl Service + Send + 'static) -> Box<dyn Service + Send> {
-        Box::new(service)
-    }
-
-    fn leg(number: u8) -> Below {
-        Below::Leg(Leg(number))
-    }
-
-    /// A stripe of two mirrors behind priorities: four volumes.
-    fn stripe_of_mirrors() -> Tree {
-        Tree::new(vec![
-            (boxed(Prioritized::new(Shares::published(1))), vec![Below::Service(1)]),
-            (boxed(Striped::new(2, 4)), vec![Below::Service(2), Below::Service(3)]),
-            (boxed(Mirrored::new(2, 4096)), vec![leg(0), leg(1)]),
-            (boxed(Mirrored::new(2, 4096)), vec![leg(2), leg(3)]),
-        ])
-        .expect("it is a tree")
-    }
-
-    #[test]
-    fn the_contract_holds_for_trees() {
-        check_seeds(200, stripe_of_mirrors);
-        // A mirror of a chain and a border.
-        check_seeds(200, || {
-            Tree::new(vec![
-                (boxed(Mirrored::new(2, 4096)), vec![Below::Service(1), Below::Service(3)]),
-                (boxed(PassThrough), vec![Below::Service(2)]),
-                (boxed(PassThrough), vec![leg(0)]),
-                (boxed(SpillOver::new(11)), vec![leg(1), leg(2)]),
-            ])
-            .expect("it is a tree")
-        });
-        check_seeds(60, || Tree::new(vec![(boxed(PassThrough), vec![leg(0)])]).expect("it is a tree"));
-    }
-
-    #[test]
-    fn legs_that_end_below_a_tree_are_the_business_of_their_mirror() {
-        for leg in 0..4 {
-            let trouble = Trouble { gone: Some((leg, 150)), ..Trouble::default() };
-            let seen = check(stripe_of_mirrors(), Plan { trouble, ..Plan::new(7) }).expect("the contract holds");
-            assert_eq!(seen.failed, 0, "leg {leg}");
-        }
-    }
-
-    #[test]
-    fn services_that_are_no_tree_are_refused() {
-        let pass = |below: Below| (boxed(PassThrough), vec![below]);
-        let error = |services| Tree::new(services).map(|_| ()).expect_err("it is none");
-        assert_eq!(error(Vec::new()), TreeError::Count(0));
-        assert_eq!(error(vec![pass(Below::Service(0))]), TreeError::Place { service: 0 });
-        assert_eq!(error(vec![pass(leg(0)), pass(leg(1))]), TreeError::Place { service: 1 });
-        assert_eq!(error(vec![pass(leg(1))]), TreeError::Volume { leg: 1 });
-        assert_eq!(
-            error(vec![(boxed(Striped::new(2, 1)), vec![leg(0)])]),
-            TreeError::Legs { service: 0, needs: 2, named: 1 }
-        );
-        let both = vec![(boxed(Striped::new(2, 1)), vec![Below::Service(1), Below::Service(1)]), pass(leg(0))];
-        assert_eq!(error(both), TreeError::Place { service: 1 });
-    }
-}
+mod tests;
