@@ -8,7 +8,8 @@ use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_faults::{Action, Extent, OperationId, Oracle};
 use flashyard_kernel::Rng;
 use flashyard_live::{
-    BlockFormat, ChannelFront, Client, Engine, Handle, Host, Nbd, NbdAddress, Payload, Remote, SetUp, Tempo, set_format, stamped,
+    BlockFormat, ChannelFront, Client, Engine, Handle, Host, Nbd, NbdAddress, Payload, Remote, SetUp, Tempo,
+    set_format, stamped,
 };
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::cns;

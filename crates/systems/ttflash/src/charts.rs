@@ -1,7 +1,7 @@
 //! The study as charts: latency of reads by how full the drive is, and by load.
 
 use super::numbers::{RATES, USUAL};
-use super::runs::{Order, RATE, ReclaimRun};
+use super::runs::{Model, RATE, ReclaimRun};
 use flashyard_report::{Bar, ChartAxis, ChartPanel, ChartSection, Comparison, ReclaimRecord, bar_panels, factor_chart};
 
 /// Figures that are drawn, by their place in a record. [X]
@@ -16,20 +16,20 @@ fn reads(records: &[(ReclaimRun, ReclaimRecord)]) -> ChartSection {
     let mut usual: Vec<&(ReclaimRun, ReclaimRecord)> =
         records.iter().filter(|(run, _)| run.rate == RATE && !run.worn).collect();
     usual.sort_by_key(|(run, _)| run.rival);
-    let bar = |order: Order, (place, name): (usize, &str)| {
-        let of = usual.iter().filter(move |(run, _)| run.order == order);
+    let bar = |model: Model, (place, name): (usize, &str)| {
+        let of = usual.iter().filter(move |(run, _)| run.model == model);
         of.map(move |(run, record)| Bar {
-            panel: format!("{name}, {}", order.name()),
+            panel: format!("{name}, {}", model.name()),
             category: format!("{} % data", run.percent),
             series: run.rival.name().to_owned(),
             value: record.read_us[place],
         })
         .collect::<Vec<Bar>>()
     };
-    let bars: Vec<Bar> = [Order::ReadsFirst, Order::WholeVictims]
+    let bars: Vec<Bar> = [Model::Planes, Model::Superblocks]
         .into_iter()
-        .flat_map(|order| DRAWN.into_iter().flat_map(move |drawn| [(order, drawn)]))
-        .flat_map(|(order, drawn)| bar(order, drawn))
+        .flat_map(|model| DRAWN.into_iter().flat_map(move |drawn| [(model, drawn)]))
+        .flat_map(|(model, drawn)| bar(model, drawn))
         .collect();
     let finding = "Reads of a drive that reclaims, beside those of one with so much flash that it need not.";
     let panels = bar_panels("Latency of a read of 16 KiB", &ChartAxis::new("latency", "µs"), &bars);
@@ -42,7 +42,7 @@ fn load(records: &[(ReclaimRun, ReclaimRecord)]) -> ChartSection {
         let mut curves: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
         for rate in RATES {
             let at = records.iter().filter(|(run, _)| {
-                run.rate == rate && run.percent == USUAL && run.order == Order::ReadsFirst && !run.worn
+                run.rate == rate && run.percent == USUAL && run.model == Model::Superblocks && !run.worn
             });
             for (run, record) in at {
                 let (name, point) = (run.rival.name(), (f64::from(rate), figure(record)));

@@ -6,6 +6,7 @@
 
 mod charts;
 mod numbers;
+mod planes;
 mod runs;
 
 use flashyard_describe::Files;

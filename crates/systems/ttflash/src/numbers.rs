@@ -1,11 +1,11 @@
 //! Ratios of latencies of reads.
 
 use super::runs::ReclaimNumber;
-use super::runs::{Order, ReclaimRun, Rival, run};
+use super::runs::{Model, ReclaimRun, Rival, run};
 use flashyard_describe::reproduce::{Number, claim, percent_above};
 use flashyard_report::ReclaimRecord;
 
-use Order::{ReadsFirst, WholeVictims};
+use Model::{Planes, Superblocks};
 use Rival::{NoReclaim, Rotating, Sooner, Traditional, TtFlash};
 
 /// Shares of the drive that data takes, in percent. The middle ones are those of the source of the comparison; parity
@@ -32,19 +32,17 @@ const TAIL: std::ops::Range<usize> = 2..5;
 
 pub(super) fn numbers() -> Vec<ReclaimNumber> {
     let mut numbers = Vec::new();
-    for (order, suffix) in [(WholeVictims, ""), (ReadsFirst, "-reads-first")] {
-        for (rival, name) in [(TtFlash, "ttflash"), (Traditional, "base")] {
-            let runs: Vec<ReclaimRun> = of(rival, order).into_iter().chain(of(NoReclaim, order)).collect();
-            let id = format!("tail-{name}-least{suffix}");
-            numbers.push(number(&id, runs.clone(), |runs| slower(runs).fold(f64::INFINITY, f64::min)));
-            let id = format!("tail-{name}-most{suffix}");
-            numbers.push(number(&id, runs, |runs| slower(runs).fold(0.0, f64::max)));
-        }
+    for (rival, name) in [(TtFlash, "ttflash"), (Traditional, "base")] {
+        let runs: Vec<ReclaimRun> = of(rival, Planes).into_iter().chain(of(NoReclaim, Planes)).collect();
+        let id = format!("tail-{name}-least");
+        numbers.push(number(&id, runs.clone(), |runs| slower(runs).fold(f64::INFINITY, f64::min)));
+        let id = format!("tail-{name}-most");
+        numbers.push(number(&id, runs, |runs| slower(runs).fold(0.0, f64::max)));
     }
-    let parity = [run(TtFlash, ReadsFirst, LEAST), run(Traditional, ReadsFirst, LEAST)];
+    let parity = [run(TtFlash, Superblocks, LEAST), run(Traditional, Superblocks, LEAST)];
     numbers.push(number("parity-writes", parity, |runs| percent_above(runs[0].amplification, runs[1].amplification)));
     numbers.push(number("fail-slow-kept", worn_and_new(), |runs| claim(100.0 * kept(runs) >= LIMITED)));
-    let loaded = |rival| RATES.map(|rate| ReclaimRun { rate, ..run(rival, ReadsFirst, USUAL) });
+    let loaded = |rival| RATES.map(|rate| ReclaimRun { rate, ..run(rival, Superblocks, USUAL) });
     numbers.push(number("tail-under-load", [loaded(TtFlash), loaded(Traditional)].concat(), |runs| {
         let (place, (ours, theirs)) = (TAIL.start + 1, runs.split_at(runs.len() / 2));
         claim(ours.iter().zip(theirs).all(|(ours, theirs)| ours.read_us[place] <= SAME * theirs.read_us[place]))
@@ -54,12 +52,12 @@ pub(super) fn numbers() -> Vec<ReclaimNumber> {
 
 /// Each mechanism by itself: no claim of the source, but charts show it.
 pub(super) fn drawn() -> Vec<ReclaimRun> {
-    [of(Rotating, ReadsFirst), of(Sooner, ReadsFirst)].concat()
+    [Rotating, Sooner, TtFlash, Traditional, NoReclaim].map(|rival| of(rival, Superblocks)).concat()
 }
 
 /// ttFlash and the traditional drive, each worn and new.
 fn worn_and_new() -> [ReclaimRun; 4] {
-    let fresh = |rival| run(rival, ReadsFirst, USUAL);
+    let fresh = |rival| run(rival, Superblocks, USUAL);
     let worn = |rival| ReclaimRun { worn: true, ..fresh(rival) };
     [worn(TtFlash), fresh(TtFlash), worn(Traditional), fresh(Traditional)]
 }
@@ -69,8 +67,8 @@ fn kept(runs: &[&ReclaimRecord]) -> f64 {
     (runs[0].read_us[0] - runs[1].read_us[0]) / (runs[2].read_us[0] - runs[3].read_us[0])
 }
 
-fn of(rival: Rival, order: Order) -> [ReclaimRun; 4] {
-    PERCENT.map(|percent| run(rival, order, percent))
+fn of(rival: Rival, model: Model) -> [ReclaimRun; 4] {
+    PERCENT.map(|percent| run(rival, model, percent))
 }
 
 /// Percentiles of 99 to 99.99 by those of the drive without garbage collection, which is in the second half.

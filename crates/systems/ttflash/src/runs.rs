@@ -1,10 +1,12 @@
 //! The runs of the study and how each is set up.
 
+use super::planes::{self, Collection, PlaneFigures, PlaneRun};
 use flashyard_blk::Operation;
 use flashyard_describe::Choice;
 use flashyard_describe::Files;
 use flashyard_describe::ScenarioError;
 use flashyard_describe::Size;
+use flashyard_describe::Time;
 use flashyard_describe::WearSection;
 use flashyard_describe::drive::drive;
 use flashyard_describe::reproduce::{NamedRun, Number};
@@ -13,7 +15,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{ReclaimRecord, reclaim_table};
 use flashyard_ssd::BlockedReads;
 use flashyard_stats::LatencyHistogram;
-use flashyard_units::Bytes;
+use flashyard_units::{Bytes, SimSpan};
 use flashyard_xbof::jbof::{Design, JbofFigures};
 use flashyard_xbof::room::{measure_design, of_laws};
 
@@ -74,6 +76,16 @@ impl Rival {
         }
     }
 
+    /// How planes collect, where the source has it.
+    const fn collection(self) -> Option<Collection> {
+        match self {
+            Self::NoReclaim => Some(Collection::Free),
+            Self::Traditional => Some(Collection::Channel),
+            Self::TtFlash => Some(Collection::Rotating),
+            Self::Rotating | Self::Sooner => None,
+        }
+    }
+
     fn stripe(self) -> Option<StripeSection> {
         let blocked = match self {
             Self::NoReclaim | Self::Traditional => return None,
@@ -85,21 +97,21 @@ impl Rival {
     }
 }
 
-/// Order of work at a die.
+/// The drive that collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// Reads pass what has not begun, and garbage collection issues some work at a time.
-    ReadsFirst,
-    /// Garbage collection issues a whole victim at once, and reads wait for all of it that is at their die.
-    WholeVictims,
+pub(super) enum Model {
+    /// That of the enclosures: superblocks over all dies, whose garbage collection reads pass where it has not begun.
+    Superblocks,
+    /// That of the source: planes that collect within themselves, a block at a time.
+    Planes,
 }
 
-impl Order {
+impl Model {
     /// In words.
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::ReadsFirst => "reads pass reclaim",
-            Self::WholeVictims => "reads wait for whole victims",
+            Self::Superblocks => "superblocks of dies",
+            Self::Planes => "blocks of planes",
         }
     }
 }
@@ -108,7 +120,7 @@ impl Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReclaimRun {
     pub(super) rival: Rival,
-    pub(super) order: Order,
+    pub(super) model: Model,
     /// Data in percent of what the traditional drive exports.
     pub(super) percent: u32,
     /// Requests a second.
@@ -120,20 +132,31 @@ pub(crate) struct ReclaimRun {
 pub(super) const RATE: u32 = 1000;
 
 /// A new drive at the usual rate.
-pub(super) const fn run(rival: Rival, order: Order, percent: u32) -> ReclaimRun {
-    ReclaimRun { rival, order, percent, rate: RATE, worn: false }
+pub(super) const fn run(rival: Rival, model: Model, percent: u32) -> ReclaimRun {
+    ReclaimRun { rival, model, percent, rate: RATE, worn: false }
 }
 
 impl ReclaimRun {
+    /// The drive of the source under the load of `base`, which says how large requests are and how many of them read.
+    fn planes(&self, base: &Scenario, collection: Collection) -> PlaneRun {
+        let span = |time: Option<Time>| time.map_or(SimSpan::ZERO, |time| time.0);
+        PlaneRun {
+            collection,
+            percent: self.percent,
+            pages: base.workload.size.map_or(1, |size| (size.0.get() / u64::from(SLOT_BYTES)) as u32),
+            read_share: base.workload.read_share.unwrap_or(1.0),
+            requests_per_second: f64::from(self.rate),
+            overwritten: OVERWRITTEN,
+            warmup: span(base.run.warmup),
+            measure: span(base.run.measure),
+            seed: base.seed,
+        }
+    }
+
     fn scenario(&self, base: &Scenario) -> Result<Scenario, ScenarioError> {
         let mut scenario = base.clone();
         let exported = drive(&base.drive)?.ftl.logical_slots;
         scenario.drive.stripe = self.rival.stripe();
-        if self.order == Order::WholeVictims {
-            scenario.drive.starvation_bound = 0;
-            scenario.drive.reclaim_reads =
-                base.drive.channels * base.drive.dies_per_channel * base.drive.pages_per_block;
-        }
         if self.worn {
             scenario.drive.wear = Some(WearSection::by_erases(WORN));
         }
@@ -161,7 +184,7 @@ impl NamedRun for ReclaimRun {
 
     fn name(&self) -> String {
         let worn = if self.worn { ", worn" } else { "" };
-        format!("{} {} %, {} a second, {}{worn}", self.rival.name(), self.percent, self.rate, self.order.name())
+        format!("{} {} %, {} a second, {}{worn}", self.rival.name(), self.percent, self.rate, self.model.name())
     }
 
     fn carry_out(
@@ -170,6 +193,10 @@ impl NamedRun for ReclaimRun {
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<ReclaimRecord>, ScenarioError> {
+        if let (Model::Planes, Some(collection)) = (self.model, self.rival.collection()) {
+            let figures = planes::carry_out(self.planes(base, collection), observer);
+            return Ok(figures.map(|figures| record_of_planes(self.name(), &figures)));
+        }
         let finished =
             ScenarioError::unless_stopped(measure_design(&self.scenario(base)?, Design::Conv, files, observer))?;
         let Some(figures) = finished else { return Ok(None) };
@@ -182,15 +209,31 @@ impl NamedRun for ReclaimRun {
     }
 }
 
+/// Mean and percentiles of a record.
+fn latencies(histogram: &LatencyHistogram) -> [f64; 5] {
+    let mut all = [histogram.mean_us(); 5];
+    for (one, quantile) in all[1..].iter_mut().zip(PERCENTILES) {
+        *one = histogram.percentile_us(quantile);
+    }
+    all
+}
+
+fn record_of_planes(name: String, figures: &PlaneFigures) -> ReclaimRecord {
+    let reads = figures.reads.count();
+    ReclaimRecord {
+        name,
+        reads,
+        read_us: latencies(&figures.reads),
+        write_us: latencies(&figures.writes),
+        amplification: figures.programmed as f64 / figures.host_pages.max(1) as f64,
+        dies: figures.busy,
+        rebuilt: figures.rebuilt as f64 / reads.max(1) as f64,
+        rebuilding: figures.rebuilding as f64 / figures.rebuilt.max(1) as f64,
+    }
+}
+
 fn record(name: String, figures: &JbofFigures) -> ReclaimRecord {
     let (drive, stream) = (&figures.drives[0], &figures.streams[0]);
-    let latencies = |histogram: &LatencyHistogram| {
-        let mut all = [histogram.mean_us(); 5];
-        for (one, quantile) in all[1..].iter_mut().zip(PERCENTILES) {
-            *one = histogram.percentile_us(quantile);
-        }
-        all
-    };
     let reads = stream.of(Operation::Read);
     let rebuilt = drive.rebuilt;
     ReclaimRecord {
@@ -210,8 +253,6 @@ fn record(name: String, figures: &JbofFigures) -> ReclaimRecord {
 mod tests {
     use super::*;
     use flashyard_describe::NoFiles;
-    use flashyard_describe::Time;
-    use flashyard_units::SimSpan;
     use flashyard_xbof::room::JBOFS;
 
     fn base(overrides: &[&str]) -> Result<Scenario, ScenarioError> {
@@ -225,7 +266,7 @@ mod tests {
         let mut base = base(&["drive.blocks_per_plane=96", "drive.pages_per_block=32"]).expect("it is a scenario");
         base.run.warmup = None;
         base.run.measure = Some(Time(SimSpan::from_ms(2000)));
-        let scenario = run(Rival::TtFlash, Order::ReadsFirst, 80).scenario(&base).expect("it is a drive");
+        let scenario = run(Rival::TtFlash, Model::Superblocks, 80).scenario(&base).expect("it is a drive");
         let figures = measure_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs");
         assert!(figures.sanity.holds(), "{:?}", figures.sanity);
         let record = record(String::new(), &figures);
