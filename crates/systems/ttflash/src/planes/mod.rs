@@ -3,9 +3,11 @@
 //! A plane has a page map of its own. Traditional collection (*channel-blocking*) moves pages over the channel, which serves nothing else
 //! until the block is erased. ttFlash moves them within the plane (*plane-blocking*), on one plane of a group at a time (*rotating*), and
 //! reads of that plane are rebuilt from the others of its stripe (*GC-tolerant read*). Writes end in memory that survives a loss
-//! of power, for both (*GC-tolerant flush*).
+//! of power, for both (*GC-tolerant flush*). Planes and channels serve reads before programs, and channels collection before both, as the
+//! simulator of the source does.
 //!
-//! Source: \[X\] Yan et al., FAST '17, sections 3 and 5: mechanisms, geometry and times. What it does not say is \[A\].
+//! Source: \[X\] Yan et al., FAST '17, sections 3 and 5: mechanisms, geometry and times; SSDSim, its simulator: the order of service. What
+//! they do not say is \[A\].
 
 mod map;
 mod work;
@@ -15,7 +17,7 @@ use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 use map::{PlaneMap, PlaneShape};
 use std::collections::VecDeque;
-use work::{Command, Parity, PlaneWork, Request, Transfer, stripes_of};
+use work::{ChannelQueue, Command, Parity, PlaneQueue, PlaneWork, Request, Transfer, stripes_of};
 
 /// Channels, and planes of a channel. Source: \[X\] FAST '17, section 5.
 const CHANNELS: u32 = 8;
@@ -87,7 +89,7 @@ enum Event {
 
 struct Plane {
     map: PlaneMap,
-    queue: VecDeque<PlaneWork>,
+    queue: PlaneQueue,
     /// What it does.
     at: Option<PlaneWork>,
     /// From when collection was granted until it ends.
@@ -100,7 +102,7 @@ struct Plane {
 
 #[derive(Default)]
 struct Channel {
-    queue: VecDeque<Transfer>,
+    queue: ChannelQueue,
     at: Option<Transfer>,
 }
 
@@ -154,7 +156,7 @@ impl Drive {
         let columns = if run.collection == Collection::Rotating { DATA * PLANES } else { CHANNELS * PLANES };
         let plane = || Plane {
             map: PlaneMap::new(SHAPE, data / columns),
-            queue: VecDeque::new(),
+            queue: PlaneQueue::default(),
             at: None,
             collects: false,
             waits: false,
@@ -335,13 +337,13 @@ impl Drive {
     }
 
     fn give(&mut self, now: SimTime, plane: u32, work: PlaneWork) {
-        self.planes[plane as usize].queue.push_back(work);
+        self.planes[plane as usize].queue.push(work);
         self.start_plane(now, plane);
     }
 
     fn transfer(&mut self, now: SimTime, plane: u32, transfer: Transfer) {
         let channel = plane % CHANNELS;
-        self.channels[channel as usize].queue.push_back(transfer);
+        self.channels[channel as usize].queue.push(transfer);
         self.start_channel(now, channel);
     }
 
@@ -351,16 +353,7 @@ impl Drive {
         if plane.at.is_some() {
             return;
         }
-        let Some(work) = plane.queue.front().copied() else { return };
-        let is_program = matches!(work, PlaneWork::Program { .. });
-        if is_program && !plane.map.has_room() {
-            // Collection comes first where nothing else could go on.
-            let place = plane.queue.iter().position(|work| *work == PlaneWork::Collect);
-            let Some(collect) = place.and_then(|place| plane.queue.remove(place)) else { return };
-            plane.queue.push_front(collect);
-            return self.start_plane(now, number);
-        }
-        plane.queue.pop_front();
+        let Some(work) = plane.queue.pop(plane.map.has_room()) else { return };
         let span = match work {
             PlaneWork::Sense(_) => READ,
             PlaneWork::Program { local, .. } => {
@@ -434,14 +427,16 @@ impl Drive {
         if channel.at.is_some() {
             return;
         }
-        let Some(transfer) = channel.queue.pop_front() else { return };
+        let Some(transfer) = channel.queue.pop() else { return };
         channel.at = Some(transfer);
         let span = match transfer {
             Transfer::In { .. } | Transfer::Out { .. } => TRANSFER,
             Transfer::Collect { plane } => {
                 let moved = self.planes[plane as usize].map.collect().unwrap_or(0);
                 self.figures.programmed += u64::from(moved) * u64::from(self.is_measured);
-                (READ + TRANSFER * 2 + PROGRAM) * u64::from(moved) + ERASE
+                let span = (READ + TRANSFER * 2 + PROGRAM) * u64::from(moved) + ERASE;
+                self.busy += span;
+                span
             }
         };
         self.queue.push(now + span, Event::Channel(number));

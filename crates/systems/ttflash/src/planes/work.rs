@@ -1,6 +1,7 @@
 //! What planes and channels of the source's drive do, and for which command.
 
 use flashyard_units::SimTime;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// What something is done for.
@@ -25,6 +26,37 @@ pub(super) enum PlaneWork {
     Collect,
 }
 
+/// What waits for a plane: reads are served first, then collection, then programs. Source: \[X\] SSDSim serves reads before writes; \[A\] a
+/// read that came before collection began is not kept waiting for it.
+#[derive(Debug, Default)]
+pub(super) struct PlaneQueue {
+    senses: VecDeque<Command>,
+    programs: VecDeque<(u32, Command)>,
+    collects: bool,
+}
+
+impl PlaneQueue {
+    pub(super) fn push(&mut self, work: PlaneWork) {
+        match work {
+            PlaneWork::Sense(command) => self.senses.push_back(command),
+            PlaneWork::Program { local, command } => self.programs.push_back((local, command)),
+            PlaneWork::Collect => self.collects = true,
+        }
+    }
+
+    /// What is next. Programs wait where there is no room for their pages.
+    pub(super) fn pop(&mut self, has_room: bool) -> Option<PlaneWork> {
+        if let Some(command) = self.senses.pop_front() {
+            return Some(PlaneWork::Sense(command));
+        }
+        if std::mem::take(&mut self.collects) {
+            return Some(PlaneWork::Collect);
+        }
+        let (local, command) = if has_room { self.programs.pop_front()? } else { return None };
+        Some(PlaneWork::Program { local, command })
+    }
+}
+
 /// Work of a channel.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Transfer {
@@ -34,6 +66,28 @@ pub(super) enum Transfer {
     Out { command: Command },
     /// A block of a plane is emptied over the channel, and erased.
     Collect { plane: u32 },
+}
+
+/// What waits for a channel: collection is served first, then reads, then writes. Source: \[X\] SSDSim.
+#[derive(Debug, Default)]
+pub(super) struct ChannelQueue {
+    collects: VecDeque<Transfer>,
+    outs: VecDeque<Transfer>,
+    ins: VecDeque<Transfer>,
+}
+
+impl ChannelQueue {
+    pub(super) fn push(&mut self, transfer: Transfer) {
+        match transfer {
+            Transfer::Collect { .. } => self.collects.push_back(transfer),
+            Transfer::Out { .. } => self.outs.push_back(transfer),
+            Transfer::In { .. } => self.ins.push_back(transfer),
+        }
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Transfer> {
+        [&mut self.collects, &mut self.outs, &mut self.ins].into_iter().find_map(VecDeque::pop_front)
+    }
 }
 
 /// A request of the host.
