@@ -489,7 +489,7 @@ impl FrontEnd for NvmeTcp {
 
     fn gone(&mut self, volume: VolumeId, context: &mut Context<'_>) {
         let Some(subsystem) = self.subsystems.of(context.drive_volume(volume)) else { return };
-        // What hosts of other drives are to hear is said before: a session that is woken below loses its connection.
+        // Hosts of other drives hear first of what is theirs: a session that is woken below loses its connection.
         self.wake();
         self.subsystems.gone(&mut self.target, subsystem, context);
         self.works.set_away(volume, true);

@@ -1,6 +1,6 @@
 //! The page map of one plane, which places and collects within itself.
 
-/// No page.
+/// Stands for an absent page.
 const NONE: u32 = u32::MAX;
 
 /// Pages and blocks of a plane.

@@ -21,15 +21,19 @@ use work::{ChannelQueue, Command, Parity, PlaneQueue, PlaneWork, Request, Transf
 
 /// Channels, and planes of a channel. Source: \[X\] FAST '17, section 5.
 const CHANNELS: u32 = 8;
+/// Source: \[X\] as `CHANNELS`.
 const PLANES: u32 = 8;
 /// Blocks of a plane, and pages of a block. Source: \[X\] 4,096 and 256 pages of 4 KiB; \[A\] a sixteenth of the blocks.
 const SHAPE: PlaneShape = PlaneShape { blocks: 256, pages: 256 };
 /// Pages of data in a stripe: one channel of each has parity. Source: \[X\].
 const DATA: u32 = CHANNELS - 1;
-/// Source: \[X\] FAST '17, section 5.
+/// From flash to the register of a plane. Source: \[X\] FAST '17, section 5.
 const READ: SimSpan = SimSpan::from_us(40);
+/// From the register to flash. Source: \[X\] as `READ`.
 const PROGRAM: SimSpan = SimSpan::from_us(800);
+/// Of a block. Source: \[X\] as `READ`.
 const ERASE: SimSpan = SimSpan::from_ms(2);
+/// Of a page, over the channel. Source: \[X\] as `READ`.
 const TRANSFER: SimSpan = SimSpan::from_us(100);
 /// A plane collects when it has no more erased blocks than these. Source: \[A\] 5 %, a usual threshold of simulators.
 const LOW: u32 = SHAPE.blocks / 20;
@@ -65,7 +69,7 @@ pub(super) struct PlaneRun {
     pub(super) seed: u64,
 }
 
-/// What was measured.
+/// Figures of the measured part.
 #[derive(Clone, Debug)]
 pub(super) struct PlaneFigures {
     pub(super) reads: LatencyHistogram,
@@ -90,7 +94,7 @@ enum Event {
 struct Plane {
     map: PlaneMap,
     queue: PlaneQueue,
-    /// What it does.
+    /// The work that it is at.
     at: Option<PlaneWork>,
     /// From when collection was granted until it ends.
     collects: bool,

@@ -1,17 +1,17 @@
-//! What planes and channels of the source's drive do, and for which command.
+//! Work of planes and channels of the source's drive, and the commands that it is for.
 
 use flashyard_units::SimTime;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What something is done for.
+/// The purpose of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// A request of the host, by number.
     Host(u32),
     /// Parity that is not known yet, by number.
     Parity(u32),
-    /// Nothing waits for it.
+    /// Work that no command waits for.
     None,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum PlaneWork {
     Collect,
 }
 
-/// What waits for a plane: reads are served first, then collection, then programs. Source: \[X\] SSDSim serves reads before writes; \[A\] a
+/// The queue of a plane: reads are served first, then collection, then programs. Source: \[X\] SSDSim serves reads before writes; \[A\] a
 /// read that came before collection began is not kept waiting for it.
 #[derive(Debug, Default)]
 pub(super) struct PlaneQueue {
@@ -44,7 +44,7 @@ impl PlaneQueue {
         }
     }
 
-    /// What is next. Programs wait where there is no room for their pages.
+    /// The next piece of work. Programs wait where there is no room for their pages.
     pub(super) fn pop(&mut self, has_room: bool) -> Option<PlaneWork> {
         if let Some(command) = self.senses.pop_front() {
             return Some(PlaneWork::Sense(command));
@@ -68,7 +68,7 @@ pub(super) enum Transfer {
     Collect { plane: u32 },
 }
 
-/// What waits for a channel: collection is served first, then reads, then writes. Source: \[X\] SSDSim.
+/// The queue of a channel: collection is served first, then reads, then writes. Source: \[X\] SSDSim.
 #[derive(Debug, Default)]
 pub(super) struct ChannelQueue {
     collects: VecDeque<Transfer>,
