@@ -240,7 +240,25 @@ fn figures(engine: &mut EngineAccess<'_>) -> Value {
 
 /// `flashyard ctl`.
 pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
-    let command = match &options.command {
+    let answer = ask(options)?;
+    if answer["ok"] != true {
+        bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
+    }
+    if let Some(note) = answer["status"]["note"].as_str() {
+        output::line(note);
+    }
+    if let (Some(found), Switch::Take { .. }) = (answer.get("status"), &options.command) {
+        output::line(&found["slot"].to_string());
+    }
+    if let (Some(found), &Switch::Status { json, drive }) = (answer.get("status"), &options.command) {
+        print_status(found, json, drive)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// The line that a command is to a server.
+fn line_of(command: &Switch) -> Value {
+    match command {
         &Switch::Pull { drive } => json!({ "command": "pull", "drive": drive }),
         &Switch::Insert { drive } => json!({ "command": "insert", "drive": drive }),
         Switch::PowerCut => json!({ "command": "power", "on": false }),
@@ -277,14 +295,18 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
             json!({ "command": "set", "volume": volume, "name": name, "value": value })
         }
         Switch::Status { .. } => json!({ "command": "status" }),
-    };
+    }
+}
+
+/// Sends the command to the server, and reads its answer.
+fn ask(options: &CtlOptions) -> Result<Value> {
     let path = options.control.display();
     let stream = UnixStream::connect(&options.control).with_context(|| format!("{path}: no server listens there"))?;
     let mut out = &stream;
     // Deallocation takes a drive as long as it takes.
     let patience = if let Switch::Resize { .. } = options.command { None } else { Some(ANSWER_MAX) };
     stream.set_read_timeout(patience).with_context(|| path.to_string())?;
-    writeln!(out, "{command}").with_context(|| path.to_string())?;
+    writeln!(out, "{}", line_of(&options.command)).with_context(|| path.to_string())?;
     let mut line = Vec::new();
     let read = BufReader::new(&stream).read_until(b'\n', &mut line);
     if read.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
@@ -294,32 +316,28 @@ pub(crate) fn ctl(options: &CtlOptions) -> Result<Outcome> {
         );
     }
     read.with_context(|| path.to_string())?;
-    let answer: Value = serde_json::from_slice(&line).ok().with_context(|| {
-        format!("{path}: the answer makes no sense: this is no control socket of `flashyard serve`")
-    })?;
-    if answer["ok"] != true {
-        bail!("{}", answer["error"].as_str().unwrap_or("refused without a word"));
-    }
-    if let Some(note) = answer["status"]["note"].as_str() {
-        output::line(note);
-    }
-    if let (Some(found), Switch::Take { .. }) = (answer.get("status"), &options.command) {
-        output::line(&found["slot"].to_string());
-    }
-    if let (Some(found), Switch::Status { json, drive }) = (answer.get("status"), &options.command) {
-        let (json, drive) = (*json, *drive);
-        if found.get("volumes").is_some() {
-            if json {
-                output::json(found)
-            } else {
-                output::line(&status::tree(found))
-            }
-            return Ok(Outcome::Done);
+    serde_json::from_slice(&line)
+        .ok()
+        .with_context(|| format!("{path}: the answer makes no sense: this is no control socket of `flashyard serve`"))
+}
+
+/// Prints the status of a server: of its volumes, or of its drives.
+fn print_status(found: &Value, json: bool, drive: Option<u16>) -> Result<()> {
+    if found.get("volumes").is_some() {
+        if json {
+            output::json(found)
+        } else {
+            output::line(&status::tree(found))
         }
-        let found = status::of_drive(found, drive)?;
-        if json { output::json(&found) } else { output::line(&status::table(&found)) }
+        return Ok(());
     }
-    Ok(Outcome::Done)
+    let found = status::of_drive(found, drive)?;
+    if json {
+        output::json(&found)
+    } else {
+        output::line(&status::table(&found))
+    }
+    Ok(())
 }
 
 #[cfg(test)]
