@@ -49,7 +49,7 @@ def _asked(
         "path": path,
         "text": text,
         "settings": [f"{key}={_value(value)}" for key, value in (set or {}).items()],
-        "sweeps": [f"{key}={','.join(_value(value) for value in values)}" for key, values in (sweep or {}).items()],
+        "sweeps": [f"{key}={','.join(map(_axis_value, values))}" for key, values in (sweep or {}).items()],
         "jobs": None if fio is None else os.fspath(fio),
         "seed": seed,
         "seeds": seeds,
@@ -63,6 +63,12 @@ def _source(scenario: ScenarioLike) -> tuple[str | None, str | None]:
     if isinstance(scenario, str) and "\n" in scenario:
         return None, scenario
     return os.fspath(scenario), None
+
+
+def _axis_value(value: Any) -> str:
+    """A value among others of an axis, whose commas, quotes and brackets are its own."""
+    text = _value(value)
+    return json.dumps(text) if isinstance(value, str | os.PathLike) and any(mark in text for mark in ",\"'()[]{}") else text
 
 
 def _value(value: Any) -> str:

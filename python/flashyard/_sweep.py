@@ -14,11 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from ._calls import ScenarioLike, _source, _value, run
+from ._errors import FlashyardError
 from ._progress import Progress, chosen
 
 if TYPE_CHECKING:
     import polars
     import pyarrow
+
+    #: The rows of a point, or why it failed.
+    Found = pyarrow.Table | str
 
 #: A point of a sweep: keys with their values, as texts.
 Point = dict[str, str]
@@ -81,6 +85,7 @@ def sweep(
 
     Raises:
         ScenarioError: a mistake at one of the points.
+        FlashyardError: designs failed, or broke a law, at points that the message names. Nothing is kept of these; the others are finished.
         KeyError: runs of this scenario have no such table.
         ImportError: Ray is asked for and not installed, or pyarrow is missing.
         KeyboardInterrupt: Ctrl-C; what is finished is kept.
@@ -97,18 +102,25 @@ def sweep(
     missing = [number for number, file in enumerate(files) if not file.exists()]
     tell, end = chosen(progress)
     finished = len(points) - len(missing)
-    carry_out: Callable[[str, Common, Work, int], Iterator[tuple[int, pyarrow.Table]]] = (
+    failed: dict[int, str] = {}
+    carry_out: Callable[[str, Common, Work, int], Iterator[tuple[int, Found]]] = (
         _on_threads if on == "threads" else _on_ray
     )
     try:
         work = [(number, points[number]) for number in missing]
         for number, rows in carry_out(on, (path or origin, base, table), work, workers or 0):
-            _write(files[number], rows)
+            if isinstance(rows, str):
+                failed[number] = rows
+            else:
+                _write(files[number], rows)
             finished += 1
             if tell is not None:
                 tell(finished / len(points), "points")
     finally:
         end()
+    if failed:
+        told = [f"{points[number]}: {why}" for number, why in sorted(failed.items())]
+        raise FlashyardError(f"{len(failed)} of {len(points)} points failed:\n" + "\n".join(told[:TOLD]))
     return Sweep(directory, files)
 
 
@@ -136,16 +148,22 @@ _LIBRARY: str | None = None
 #: What all points share: the scenario, its changes, and the table that is kept.
 Common = tuple[str, Point, str | None]
 
+#: Points that failed which a message names.
+TOLD = 10
+
 #: Points with their numbers.
 Work = list[tuple[int, Point]]
 
 
-def _point(common: Common, point: Point) -> pyarrow.Table:
-    """The rows of a point, with its values in front. It runs in a worker, perhaps on another machine."""
+def _point(common: Common, point: Point) -> Found:
+    """The rows of a point, with its values in front, or why it failed. It runs in a worker, perhaps on another machine."""
     import pyarrow
 
     scenario, base, table = common
     report = run(scenario, set=base | point, threads=1, progress=False)
+    wrong = [f"{name}: {why}" for name, why in report.failures] + report.broken_laws
+    if wrong:
+        return "; ".join(wrong)
     values = {f"set.{key}": value for key, value in point.items()}
     if table is None:
         return pyarrow.Table.from_pylist([{**values, **_flat(design)} for design in report.designs])
@@ -155,7 +173,7 @@ def _point(common: Common, point: Point) -> pyarrow.Table:
     return rows
 
 
-def _on_threads(_: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table]]:
+def _on_threads(_: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, Found]]:
     pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
     try:
         running = {pool.submit(_point, common, point): number for number, point in work}
@@ -174,7 +192,7 @@ RETRIES = 5
 QUEUED = 1000
 
 
-def _on_ray(on: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table]]:
+def _on_ray(on: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, Found]]:
     try:
         import ray
     except ImportError as error:

@@ -53,6 +53,15 @@ def test_a_mistake_at_a_point_is_an_exception(tmp_path: Path) -> None:
         flashyard.sweep("demo", {"drive.cores": [0]}, out=tmp_path, set=SHORT, progress=False)
 
 
+def test_a_point_with_a_design_that_fails_is_not_kept(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "scenarios" / "mixed" / "scenario.toml").read_text()
+    unequal = text.replace("drive.cores = 2 ", "drive.blocks_per_plane = 512 # [A] unequal\ndrive.cores = 2 ")
+    designs = {"designs": [["shrunk"], ["vh"]]}
+    with pytest.raises(flashyard.FlashyardError, match="1 of 2 points failed"):
+        flashyard.sweep(unequal, designs, out=tmp_path, set={"run.measure": "2 ms"}, progress=False)
+    assert len(list(tmp_path.glob("*.parquet"))) == 1
+
+
 def workers() -> list[int]:
     """Processes of Ray that carry out a point of this test: other sweeps on this machine go on."""
     parents, found = {}, []

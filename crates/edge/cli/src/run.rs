@@ -26,11 +26,11 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     parallel::catch_interrupt()?;
     let command = request.command(&options.scenario);
     let results = plan.carry_out(options.threads, &Terminal::default(), env!("CARGO_PKG_VERSION"), command)?;
-    if options.json_fio {
-        write_fio(&results.fio, options)?;
-    }
     if let Some(directory) = &options.out {
         write_run(directory, &results.document)?;
+    }
+    if options.json_fio {
+        write_fio(&results.fio, options)?;
     }
     print_report(&results.document.report, options)?;
     // Where standard output is for a program, a person reads this beside it.
@@ -80,11 +80,16 @@ fn write_fio(runs: &[(String, FioReport)], options: &RunOptions) -> Result<()> {
     for (name, run) in runs {
         let text = serde_json::to_string_pretty(run)?;
         match &options.out {
-            Some(directory) => write_file(directory, &format!("fio-{name}.json"), &format!("{text}\n"))?,
+            Some(directory) => write_file(directory, &fio_file(name), &format!("{text}\n"))?,
             None => output::line(&text),
         }
     }
     Ok(())
+}
+
+/// The file of a run in fio's layout. A swept value may be a path, and names stay different from each other.
+fn fio_file(name: &str) -> String {
+    format!("fio-{}.json", name.replace('%', "%25").replace('/', "%2F"))
 }
 
 fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
@@ -100,6 +105,13 @@ fn print_report(report: &RunReport, options: &RunOptions) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_in_fios_layout_stays_in_its_directory() {
+        let names = ["xbof depth=4", "conv trace=../a.csv", "conv trace=..%2Fa.csv"].map(fio_file);
+        assert_eq!(names[0], "fio-xbof depth=4.json");
+        assert!(names.iter().all(|name| !name.contains('/')) && names[1] != names[2], "{names:?}");
+    }
 
     #[test]
     fn a_broken_law_is_no_success_and_an_end_before_the_last_run_is_said() {

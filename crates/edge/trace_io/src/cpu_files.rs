@@ -202,7 +202,7 @@ fn name_of(path: &Path) -> Option<String> {
 
 /// `sda` and 3 of `sda.blktrace.3` and `sda.blktrace.3.zst`.
 fn split(name: &str) -> Option<(&str, u32)> {
-    let plain = name.strip_suffix(".zst").or_else(|| name.strip_suffix(".gz")).unwrap_or(name);
+    let plain = [".zst", ".gz", ".xz"].into_iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     let (before, cpu) = plain.rsplit_once('.')?;
     if !cpu.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -218,6 +218,7 @@ mod tests {
     fn names_are_those_of_blktrace() {
         assert_eq!(split("node0-xvda1.blktrace.12.zst"), Some(("node0-xvda1", 12)));
         assert_eq!(split("sdb.blktrace.0"), Some(("sdb", 0)));
+        assert_eq!([split("sdb.blktrace.1.gz"), split("sdb.blktrace.1.xz")], [Some(("sdb", 1)); 2]);
         for name in ["sdb.blktrace", "sdb.blktrace.x", "sdb.0", "sdb.blktrace.+1", "sdb.blktrace.4294967296"] {
             assert_eq!(split(name), None, "{name}");
         }

@@ -334,13 +334,33 @@ fn replace_source(table: &mut Table, source: &str, places: &mut Places) {
 fn sweep(table: &mut Table, axis: &str) -> Result<String, ScenarioError> {
     let wrong = || ScenarioError::Sweep(axis.to_owned());
     let (key, values) = axis.split_once('=').ok_or_else(wrong)?;
-    let values: Vec<&str> = values.split(',').map(str::trim).collect();
+    let values = values_of(values);
     if key.trim().is_empty() || values.iter().any(|value| value.is_empty()) {
         return Err(wrong());
     }
     let axes = table.entry("sweep").or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(wrong)?;
     axes.insert(key.trim().to_owned(), Value::Array(values.into_iter().map(parse_value).collect()));
     Ok(key.trim().to_owned())
+}
+
+/// The values of an axis: between commas, but not those within quotes, brackets or parentheses.
+fn values_of(text: &str) -> Vec<&str> {
+    let (mut values, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0_u32, None);
+    for (at, letter) in text.char_indices() {
+        match (quote, letter) {
+            (Some(open), _) => quote = quote.filter(|_| letter != open),
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
+                values.push(text[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    values.push(text[begin..].trim());
+    values
 }
 
 /// A TOML value, or the text itself where it is none: `--set workload.trace=FILE` needs no quotes.
@@ -511,5 +531,20 @@ fn drives_in<'a>(table: &'a mut Table, section: &str) -> Vec<(String, &'a mut Ta
         }
         Some(entry) => drive(entry).map(|own| (format!("{section}.drive"), own)).into_iter().collect(),
         None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_within_quotes_and_brackets_are_of_the_value() {
+        assert_eq!(values_of("1, 2,4"), ["1", "2", "4"]);
+        assert_eq!(values_of("obp(4,8),none"), ["obp(4,8)", "none"]);
+        assert_eq!(values_of("[5,7,10],[1,2,3]"), ["[5,7,10]", "[1,2,3]"]);
+        assert_eq!(values_of("\"a,b\",'c,\"d',e"), ["\"a,b\"", "'c,\"d'", "e"]);
+        assert_eq!(values_of("a,,b)"), ["a", "", "b)"]);
+        assert_eq!(values_of(""), [""]);
     }
 }

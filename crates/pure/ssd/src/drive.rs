@@ -21,6 +21,8 @@ pub struct Drive {
     housekeeps: bool,
     /// Die rows that cores move or are to move for garbage collection, by the number in their jobs' tags.
     moving: Vec<Option<u32>>,
+    /// Service demand of the jobs that the drive has given its cores itself.
+    own_demand: SimSpan,
 }
 
 /// Upper bits of the tags of jobs of garbage collection; the owner's own numbers stay below or above.
@@ -54,7 +56,18 @@ impl Drive {
 
     fn over(config: DriveConfig, weights: &[u32], data: DataEnd) -> Self {
         let housekeeps = config.ftl.has_cache() || config.firmware.cycles_per_moved_slice > 0 || config.loses_memory();
-        Self { compute: ComputeEnd::new(config.cores, weights), data, housekeeps, moving: Vec::new() }
+        Self {
+            compute: ComputeEnd::new(config.cores, weights),
+            data,
+            housekeeps,
+            moving: Vec::new(),
+            own_demand: SimSpan::ZERO,
+        }
+    }
+
+    /// Service demand of the jobs that the drive has given its cores itself: moves of garbage collection.
+    pub fn own_demand(&self) -> SimSpan {
+        self.own_demand
     }
 
     /// The drive's parameters.
@@ -105,6 +118,7 @@ impl Drive {
         let DriveConfig { firmware, core_clock, .. } = &self.data.config;
         let slices = self.data.ftl.valid_in_row(row).count() as u64;
         let busy = core_clock.span_of(firmware.cycles_per_moved_slice * slices);
+        self.own_demand += busy;
         self.compute.enqueue(0, Job { tag: MOVING | number as u32, busy, stall: SimSpan::ZERO });
     }
 

@@ -29,7 +29,7 @@ impl DataEnd {
         }
         while let Some(index) = self.buffer.first_in_line() {
             let spec = self.commands[index].spec;
-            let slots = u64::from(self.buffer.footprint(spec.count));
+            let slots = u64::from(self.buffer.footprint(self.config.width(&spec)));
             if self.ftl.host_room() < self.buffer.promised() + slots && !self.ftl.reclaim_needed() {
                 // Larger than the room that garbage collection keeps for the host.
                 self.pump_reclaim_slow(now, Want::Space, out);

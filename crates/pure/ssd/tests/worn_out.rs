@@ -2,7 +2,7 @@
 
 use crate::small::config;
 use flashyard_kernel::{EventQueue, Machine, Nested, Rng};
-use flashyard_ssd::{CommandSpec, Drive, DriveEffect, DriveEvent, Operation};
+use flashyard_ssd::{CommandSpec, Drive, DriveConfig, DriveEffect, DriveEvent, Operation};
 use flashyard_units::SimTime;
 use std::collections::BTreeSet;
 
@@ -105,6 +105,23 @@ fn a_write_larger_than_the_spare_space_fails_and_the_writes_around_it_do_not() {
             world.drive.data.ftl.check();
         }
     }
+}
+
+#[test]
+fn a_write_that_fits_but_for_the_unit_at_its_end_waits_for_nothing_for_ever() {
+    let config = DriveConfig { mapping_unit: 4, ..config(true, 0, u32::MAX, true) };
+    let drive = Drive::new(config, &[1], 1).expect("the drive is possible");
+    let (queue, under_way) = (EventQueue::default(), BTreeSet::new());
+    let mut world = World { drive, queue, now: SimTime::ZERO, under_way, failed: 0, tags: 0 };
+    let room = world.drive.data.ftl.host_room() as u32;
+    for count in room.saturating_sub(40)..room + 8 {
+        for first in 0..4 {
+            world.issue(Operation::Write, first, count.min(2590));
+            while world.step() {}
+            assert!(world.under_way.is_empty(), "stuck with {count}: {}", world.drive.data.describe());
+        }
+    }
+    assert!(world.failed > 0);
 }
 
 #[test]

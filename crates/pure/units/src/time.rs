@@ -113,6 +113,13 @@ impl SimSpan {
         self.0 as f64 / 1e12
     }
 
+    /// This span without another one; nothing where that is longer. Clocks of work that is booked ahead may go back when it is
+    /// suspended.
+    #[inline]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// This span as a share of `whole`; zero when `whole` is zero.
     pub fn ratio_of(self, whole: Self) -> f64 {
         if whole.0 == 0 { 0.0 } else { self.0 as f64 / whole.0 as f64 }

@@ -228,13 +228,23 @@ impl Replay {
     /// The arrival after speed and repetition, never before the last one.
     fn retime(&mut self, arrival: SimTime) -> Result<SimTime, SourceError> {
         let ps = arrival.as_ps();
-        let scaled = if self.options.speed == 1.0 { ps } else { (ps as f64 / self.options.speed) as u64 };
+        let scaled = if self.options.speed == 1.0 { ps } else { slowed(ps, self.options.speed)? };
         let arrival = self.base.as_ps().checked_add(scaled).ok_or_else(SourceError::beyond_time)?;
         let arrival = SimTime::from_ps(arrival);
         self.done.delayed += u64::from(arrival < self.last);
         self.last = arrival.max(self.last);
         Ok(self.last)
     }
+}
+
+/// A time at another speed.
+///
+/// Errors: it is beyond the end of simulated time.
+fn slowed(ps: u64, speed: f64) -> Result<u64, SourceError> {
+    /// The first number beyond 64 bits.
+    const END: f64 = 18_446_744_073_709_551_616.0;
+    let scaled = ps as f64 / speed;
+    if scaled < END { Ok(scaled as u64) } else { Err(SourceError::beyond_time()) }
 }
 
 impl RequestSource for Replay {

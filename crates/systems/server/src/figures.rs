@@ -167,7 +167,10 @@ impl DriveFigures {
             let (from, to) = (&begun.counters.drives[behind], &ended.counters.drives[behind]);
             let geometry = drive.config().nand.geometry;
             let share = |busy: SimSpan, servers: u32| busy.ratio_of(window * u64::from(servers)).min(1.0);
-            let (bus, die) = (share(to.bus - from.bus, geometry.channels), share(to.die - from.die, geometry.dies()));
+            let (bus, die) = (
+                share(to.bus.saturating_sub(from.bus), geometry.channels),
+                share(to.die.saturating_sub(from.die), geometry.dies()),
+            );
             (flash_utilization, ftl) = (bus.max(die), to.ftl.since(&from.ftl));
         }
         let networked = |marks: &Marks| marks.networks.get(number).copied().unwrap_or(0);

@@ -42,6 +42,55 @@ fn every_design_obeys_the_laws_on_random_workloads() {
 }
 
 #[test]
+fn drives_whose_cores_move_what_is_collected_obey_the_laws() {
+    let list = [
+        "drive.cycles_per_moved_slice=2000",
+        "drive.blocks_per_plane=32",
+        "drive.overwritten=2",
+        "workload.pattern=uniform",
+    ];
+    let more = ["workload.read_share=0.2", "workload.depth=16", "run.warmup=25 ms", "run.measure=15 ms"];
+    for design in [Design::Conv, Design::Xbof] {
+        let figures = run(design, &settings(&[&list[..], &more[..]].concat()));
+        assert!(figures.sanity.holds(), "{design:?}: {:#?}", figures.sanity);
+        assert!(figures.drives.iter().any(|drive| drive.ftl.moved_slots > 0), "{design:?} has collected nothing");
+    }
+}
+
+/// One drive that suspends programs for reads, for a moment.
+const SUSPENDED: &str = r#"
+name = "suspended"
+designs = ["conv"]
+[jbof]
+drives = 1
+busy_drives = 1
+[drive]
+profile = "tlc-gen4-1920gb"
+[host]
+profile = "dpu"
+[prices]
+profile = "2025"
+[workload]
+pattern = "uniform"
+size = "4 KiB"
+read_share = 0.5
+depth = 4
+[run]
+warmup = "2 ms"
+measure = "100 us"
+"#;
+
+#[test]
+fn a_window_that_ends_beside_a_suspended_program_has_figures() {
+    for seed in 1..=8 {
+        let seed = format!("seed={seed}");
+        let scenario = resolve(SUSPENDED, "suspended", &settings(&[&seed]), &NoFiles).expect("it is good").scenario;
+        let run = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs");
+        assert!(run.figures.sanity.holds(), "{seed}: {:#?}", run.figures.sanity);
+    }
+}
+
+#[test]
 fn open_loop_bursts_obey_the_laws_too() {
     let bursts = "requests_per_second = 20000.0\nburst = \"2 ms\"\npause = \"3 ms\"\n#";
     let text = XBOF.replace("depth = 64", bursts);

@@ -82,9 +82,14 @@ fn text(found: &CacheComparison) -> String {
 }
 
 fn row(size: &CacheMisses, footprint: u64) -> String {
-    let share = 100.0 * size.bytes as f64 / footprint.max(1) as f64;
+    // A trace of trims alone touches no data.
+    let share = if footprint == 0 {
+        "–".to_owned()
+    } else {
+        format!("{:.1} %", 100.0 * size.bytes as f64 / footprint as f64)
+    };
     let ratios: String = size.miss_ratios.iter().map(|ratio| format!("{:>10.1}", 100.0 * ratio)).collect();
-    format!("{:>12}{:>8}{ratios}  {}", bytes(size.bytes), format!("{share:.1} %"), fewest(&size.miss_ratios))
+    format!("{:>12}{:>8}{ratios}  {}", bytes(size.bytes), share, fewest(&size.miss_ratios))
 }
 
 /// The policies that miss least.

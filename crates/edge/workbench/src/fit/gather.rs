@@ -87,7 +87,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         let file = |name: &str, depth: u32, iops: f64| {
             let read = json!({ "iops": iops, "bw_bytes": iops * 4096.0, "lat_ns": { "mean": 1e5 } });
-            let options = json!({ "rw": "randread", "bs": "4k", "iodepth": depth.to_string() });
+            let options = json!({ "rw": "randread", "bs": "4k", "ioengine": "libaio", "iodepth": depth.to_string() });
             let result = json!({ "jobs": [{ "jobname": name, "groupid": 0, "job options": options, "read": read }] });
             let path = directory.path().join(name);
             std::fs::write(&path, result.to_string()).expect("it can be written");

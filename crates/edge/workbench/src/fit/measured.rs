@@ -1,5 +1,6 @@
 //! Figures from fio's JSON.
 
+use flashyard_workload::fio;
 use serde_json::Value;
 use std::fmt;
 
@@ -178,7 +179,9 @@ fn read(globals: &Value, job: &Value) -> Result<Job, MeasuredError> {
         Some(text) => bytes(text).ok_or_else(|| wrong(format!("{key}={text} is no number"))),
     };
     let block_bytes = number("bs", 4096)?.max(1);
-    let depth = number("iodepth", 1)?.clamp(1, 65_536) as u32;
+    // fio keeps to one request where its engine waits for each, and prints the depth that was asked for all the same.
+    let waits = fio::waits(option("ioengine").unwrap_or("psync"));
+    let depth = if waits { 1 } else { number("iodepth", 1)?.clamp(1, 65_536) as u32 };
     // With group_reporting fio prints one entry for all clones.
     let grouped = option("group_reporting").is_some_and(|switch| switch != "0");
     let clones = if grouped { number("numjobs", 1)?.clamp(1, 65_536) as u32 } else { 1 };
@@ -225,13 +228,14 @@ mod tests {
     fn each_job_is_a_figure_and_clones_are_one() {
         let none = direction(0.0, 0.0, 0.0);
         let text = json!({
-            "global options": { "bs": "4k" },
+            "global options": { "bs": "4k", "ioengine": "libaio" },
             "jobs": [
                 job("alone", 0, json!({ "rw": "randread", "iodepth": "1" }), direction(1e4, 4.096e7, 1e5), none.clone()),
                 job("many", 1, json!({ "rw": "randread", "iodepth": "64" }), direction(2e5, 8e8, 3e5), none.clone()),
                 job("many", 1, json!({ "rw": "randread", "iodepth": "64" }), direction(3e5, 1.2e9, 2e5), none.clone()),
                 job("grouped", 2, json!({ "rw": "randwrite", "iodepth": "8", "numjobs": "4", "group_reporting": "1" }), none.clone(), direction(1e5, 4e8, 1e6)),
                 job("seq", 3, json!({ "rw": "write", "bs": "128k", "iodepth": "32" }), none.clone(), direction(1e4, 1.3e9, 3e6)),
+                job("waits", 4, json!({ "rw": "randread", "ioengine": "psync", "iodepth": "32" }), direction(9800.0, 4e7, 102e3), none.clone()),
             ],
         });
         let found = measured(&text.to_string()).expect("it is a result");
@@ -240,6 +244,7 @@ mod tests {
             Figure { kind: FigureKind::ReadMany, block_bytes: 4096, depth: 128, value: 5e5 },
             Figure { kind: FigureKind::WriteMany, block_bytes: 4096, depth: 32, value: 1e5 },
             Figure { kind: FigureKind::WriteSequential, block_bytes: 131_072, depth: 32, value: 1.3e9 },
+            Figure { kind: FigureKind::ReadAlone, block_bytes: 4096, depth: 1, value: 102.0 },
         ];
         assert_eq!(found, expected);
     }

@@ -34,6 +34,12 @@ const ENGINES: [(&str, Engine); 17] = [
     ("sg", Engine::Waits),
 ];
 
+/// Whether the engine of this name has one request under way, whatever the depth; psync, fio's default, is one. Engines that are not
+/// known, such as those of clients of a protocol, queue.
+pub fn waits(name: &str) -> bool {
+    Engine::named(name) == Ok(Engine::Waits)
+}
+
 impl Engine {
     /// The engine called `name`.
     pub(super) fn named(name: &str) -> Result<Self, String> {

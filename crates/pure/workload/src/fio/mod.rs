@@ -30,6 +30,7 @@ mod text;
 mod value;
 mod visited;
 
+pub use engine::waits;
 pub use error::FioError;
 pub use job::{Extent, FioJob, Pace, RandomGenerator, Rates, Sequencer};
 pub use lengths::BlockSizes;

@@ -203,6 +203,12 @@ fn an_arrival_beyond_simulated_time_is_an_error() {
     let mut replay = replay_of(vec![late], ReplayOptions { speed: 1.0, ..options() });
     assert!(replay.next_request().is_ok());
     assert!(replay.next_request().is_err());
+    // In the first round as well, where the time is slowed down.
+    let record = TraceRecord { arrival: SimTime::from_ps(4_000_000_000_000_000_000), ..record(0, 0, 0, 512) };
+    for (speed, is_there) in [(0.25, true), (0.2, false), (1e-3, false), (1e-30, false)] {
+        let found = replay_of(vec![record], ReplayOptions { speed, ..options() }).next_request();
+        assert_eq!(found.is_ok(), is_there, "{speed}");
+    }
 }
 
 #[test]

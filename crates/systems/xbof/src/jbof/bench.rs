@@ -79,9 +79,9 @@ pub(super) struct CoreMarks {
 impl CoreMarks {
     pub(super) fn of(enclosure: &Enclosure) -> Self {
         Self {
-            demand: enclosure.demand,
+            demand: enclosure.demand_of_cores(),
             busy: enclosure.drives.iter().map(|drive| drive.compute.busy()).sum(),
-            waiting: enclosure.drives.iter().map(|drive| drive.compute.waiting_demand()).sum(),
+            waiting: enclosure.waiting_demand(),
         }
     }
 

@@ -68,7 +68,7 @@ impl LiveJbof {
     ) -> DriveGauges {
         let Servers { cores, channels, dies } = self.servers(number);
         // A power cut takes back what was booked for work that did not come about.
-        let since = |after: SimSpan, before: SimSpan| SimSpan::from_ps(after.as_ps().saturating_sub(before.as_ps()));
+        let since = |after: SimSpan, before: SimSpan| after.saturating_sub(before);
         let share = |after, before, servers: u32| since(after, before).ratio_of(span * u64::from(servers)).min(1.0);
         let accesses = after.accesses.saturating_sub(before.accesses);
         let cache = &self.world.enclosure.drives[number.index()].data.cache;

@@ -265,9 +265,9 @@ impl DriveFigures {
             processor_utilization: (ended.busy - begun.busy).ratio_of(cores).min(1.0),
             lent_utilization: (ended.lent - begun.lent).ratio_of(cores).min(1.0),
             link_utilization: (ended.link_busy - begun.link_busy).ratio_of(window).min(1.0),
-            bus_utilization: (ended.bus - begun.bus).ratio_of(window * u64::from(geometry.channels)),
-            die_utilization: (ended.die - begun.die).ratio_of(window * dies),
-            array_utilization: (ended.array - begun.array).ratio_of(window * dies).min(1.0),
+            bus_utilization: ended.bus.saturating_sub(begun.bus).ratio_of(window * u64::from(geometry.channels)),
+            die_utilization: ended.die.saturating_sub(begun.die).ratio_of(window * dies),
+            array_utilization: ended.array.saturating_sub(begun.array).ratio_of(window * dies).min(1.0),
             cache,
             medium,
             ftl: ended.ftl.since(&begun.ftl),
@@ -298,7 +298,8 @@ fn energy(
     let link = (ended.link_bytes - begun.link_bytes) as f64 * 8.0 * config.link_picojoules_per_bit;
     let nand = drive.data.flash.nand.config();
     let dies = window * u64::from(nand.geometry.dies());
-    let flash = nand.currents.energy(ended.array - begun.array, ended.bus - begun.bus, dies);
+    let flash =
+        nand.currents.energy(ended.array.saturating_sub(begun.array), ended.bus.saturating_sub(begun.bus), dies);
     DriveEnergy { cores, dram: Picojoules::new(dram), link: Picojoules::new(link), flash }
 }
 

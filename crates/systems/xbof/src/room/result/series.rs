@@ -108,7 +108,7 @@ impl Interval<'_> {
     }
 
     fn share(&self, clock: fn(&DriveCounters) -> SimSpan, servers: u32) -> Option<f64> {
-        Some((clock(self.after) - clock(self.before)).ratio_of(self.span() * u64::from(servers)).min(1.0))
+        Some(clock(self.after).saturating_sub(clock(self.before)).ratio_of(self.span() * u64::from(servers)).min(1.0))
     }
 }
 
