@@ -2,7 +2,7 @@
 //!
 //! Source: \[X\] Rodinia's code, and its generator of graphs: a vertex for each work item, and edges that lead anywhere.
 
-use super::LINE_BYTES;
+use super::kernel::LINE_BYTES;
 use super::tasks::Tasks;
 use flashyard_kernel::Rng;
 
@@ -108,7 +108,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Place;
+    use super::super::kernel::Place;
     use super::*;
 
     #[test]

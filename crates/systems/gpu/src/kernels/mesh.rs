@@ -67,7 +67,7 @@ impl Mesh {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Place;
+    use super::super::kernel::Place;
     use super::*;
 
     #[test]

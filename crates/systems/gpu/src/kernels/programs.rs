@@ -1,7 +1,7 @@
 //! Programs that are taken whole: each access is one of theirs.
 
+use super::kernel::{LINE_WORDS, Place};
 use super::tasks::Tasks;
-use super::{LINE_WORDS, Place};
 use flashyard_kernel::Rng;
 
 /// Rows of the grid of `pathfinder`, which has a thousand times as many columns or more. \[X\] Rodinia runs it on 100 rows

@@ -1,6 +1,6 @@
 //! Elimination: a row of a matrix for each lane, beside that of the pivot.
 
-use super::{LINE_WORDS, Place};
+use super::kernel::{LINE_WORDS, Place};
 
 /// Lines of a row of a matrix, 4 KiB. \[A\]
 const ROW: u64 = 64;

@@ -1,7 +1,7 @@
 //! Arrays that are swept forward by tasks of a word each, which load words around their own.
 
+use super::kernel::{Kernel, LINE_WORDS};
 use super::tasks::Tasks;
-use super::{Kernel, LINE_WORDS};
 
 /// A sweep of one array, whose results lie in another one.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Place;
+    use super::super::kernel::Place;
     use super::*;
 
     #[test]

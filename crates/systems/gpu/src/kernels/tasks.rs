@@ -3,7 +3,7 @@
 //! Source: \[C\] Vortex, `kernel/src/vx_spawn.c` (commit 04314cef): a core has a run of tasks, each warp a run of these, and adjacent lanes
 //! adjacent ones.
 
-use super::{LINE_WORDS, Place};
+use super::kernel::{LINE_WORDS, Place};
 
 /// The tasks of a lane.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! The steps of a lane: accesses of its kernel's program, or its loads with as many stores between them as are published.
 
 use super::graph::Graph;
+use super::kernel::{Kernel, Place, Step};
 use super::mesh::Mesh;
 use super::programs::{Access, Grid, Product, Rank, Vectors};
 use super::rows::Rows;
 use super::sweep::Sweep;
 use super::tasks::Tasks;
-use super::{Kernel, Place, Step};
 use flashyard_kernel::Rng;
 
 /// Steps of a kernel before the next one of a kernel that is made of several. \[A\]
