@@ -561,7 +561,11 @@ mod tests {
             flash.read(AT(10), 0);
             flash.write(AT(10), 5, true);
             let at = if whole { flash.read(AT(11), 5) } else { flash.read_part(AT(11), 5, 1024) };
-            assert_eq!((at, flash.take_turn()), (AT(11), SimSpan::ZERO), "the second read waited, and this one did not");
+            assert_eq!(
+                (at, flash.take_turn()),
+                (AT(11), SimSpan::ZERO),
+                "the second read waited, and this one did not"
+            );
         }
     }
 
