@@ -50,9 +50,15 @@ impl DeviceQueue {
         if self.waits.len() == REMEMBERED {
             self.waits.retain(|wait| wait[1] + PAST >= from);
         }
-        // A queue that is full of waiting requests is saturated without this one.
         if self.waits.len() < REMEMBERED {
             self.waits.push([from, until]);
+            return;
+        }
+        // The wait that ends first makes room. Where it goes on still, the queue is saturated without it.
+        if let Some(first) = self.waits.iter_mut().min_by_key(|wait| wait[1])
+            && first[1] < until
+        {
+            *first = [from, until];
         }
     }
 
@@ -102,6 +108,16 @@ mod tests {
         let mut queue = DeviceQueue::default();
         (0..100).for_each(|_| queue.note(AT(5), AT(5)));
         assert_eq!(queue.load_at(AT(5), false), DevLoad::Light, "these wait for nothing");
+    }
+
+    #[test]
+    fn waits_that_have_just_ended_leave_room_for_those_that_come() {
+        let ns = |ns| SimTime::ZERO + SimSpan::from_ns(ns);
+        let mut queue = DeviceQueue::default();
+        (0..2 * REMEMBERED as u64).for_each(|wait| queue.note(ns(wait), ns(wait + 100)));
+        (0..31).for_each(|_| queue.note(ns(500), ns(5_000)));
+        assert_eq!(queue.load_at(ns(600), false), DevLoad::Severe, "all others are over, for less than a microsecond");
+        assert_eq!(queue.waits.capacity(), REMEMBERED);
     }
 
     #[test]

@@ -249,6 +249,8 @@ impl Flash {
         self.counters.reads += 1;
         let slot = self.ftl.lookup(page);
         if !slot.is_some() || !self.ftl.is_programmed(slot) {
+            // The buffer answers, and the wait of an earlier read is not this one's.
+            self.turn = SimSpan::ZERO;
             return now;
         }
         let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, 0);
@@ -268,6 +270,8 @@ impl Flash {
         self.counters.reads += 1;
         let slot = self.ftl.lookup(page);
         if !slot.is_some() || !self.ftl.is_programmed(slot) {
+            // The buffer answers, and the wait of an earlier read is not this one's.
+            self.turn = SimSpan::ZERO;
             return now;
         }
         let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, 0);
@@ -547,6 +551,22 @@ mod tests {
         turns.read_part(AT(10), 0, 1024);
         turns.read_part(AT(10), 0, 1024);
         assert_eq!(turns.take_turn(), part, "the channel sends the first part; sensing is for both");
+    }
+
+    #[test]
+    fn a_read_from_the_buffer_waits_for_no_turn_and_forgets_that_of_the_read_before() {
+        for whole in [false, true] {
+            let mut flash = Flash::new(config()).expect("it is possible");
+            flash.read(AT(10), 0);
+            flash.read(AT(10), 0);
+            flash.write(AT(10), 5, true);
+            let at = if whole { flash.read(AT(11), 5) } else { flash.read_part(AT(11), 5, 1024) };
+            assert_eq!(
+                (at, flash.take_turn()),
+                (AT(11), SimSpan::ZERO),
+                "the second read waited, and this one did not"
+            );
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Lanes that carry out one instruction together.
 //!
-//! A step takes the next access of each lane that has one, and accesses to one line become one request. Lanes that search a graph begin
-//! their next vertices together; those that have none in the frontier are idle until the others are done with theirs. Source: \[C\] Vortex:
+//! A step takes the next access of each lane that has one, and accesses to one line become one request. Lanes without one are idle: at the
+//! borders of a grid, and in a search, where lanes begin their next vertices together and those whose vertices are not in the frontier wait. Source: \[C\] Vortex:
 //! `hw/rtl/libs/VX_mem_coalescer.sv` merges the accesses of a warp to one line, and its scoreboard holds a warp until all lanes have their
 //! data; that all of the requests leave at once, and lanes of one step may store and load, is \[A\].
 
@@ -30,23 +30,23 @@ impl Warp {
 
     /// Takes a step of at most `most` requests, the last ones of a run. Returns its instructions and the accesses of lanes.
     pub(crate) fn step(&mut self, most: usize) -> (u32, u32) {
-        self.begin_vertices();
         self.requests.clear();
         let (mut instructions, mut accesses) = (1, 0);
-        for lane in &mut self.lanes {
-            if lane.left_of_vertex() == Some(0) {
-                continue;
-            }
-            let step = lane.step();
-            let request = Request { line: step.line, is_store: step.is_store };
-            if !self.requests.contains(&request) {
-                if self.requests.len() == most {
-                    continue;
+        while accesses == 0 {
+            for step in self.lanes.iter_mut().filter_map(Walk::step) {
+                let request = Request { line: step.line, is_store: step.is_store };
+                if !self.requests.contains(&request) {
+                    if self.requests.len() == most {
+                        continue;
+                    }
+                    self.requests.push(request);
                 }
-                self.requests.push(request);
+                instructions = instructions.max(step.instructions);
+                accesses += 1;
             }
-            instructions = instructions.max(step.instructions);
-            accesses += 1;
+            if accesses == 0 {
+                self.lanes.iter_mut().for_each(Walk::go_on);
+            }
         }
         (instructions, accesses)
     }
@@ -54,15 +54,6 @@ impl Warp {
     /// Requests of the last step.
     pub(crate) fn requests(&self) -> &[Request] {
         &self.requests
-    }
-
-    /// Lanes that search go on to their next vertices when none of them has a line left.
-    fn begin_vertices(&mut self) {
-        while self.lanes.iter_mut().any(|lane| lane.left_of_vertex().is_some())
-            && self.lanes.iter_mut().all(|lane| lane.left_of_vertex().is_none_or(|left| left == 0))
-        {
-            self.lanes.iter_mut().for_each(Walk::begin_vertex);
-        }
     }
 }
 
@@ -77,7 +68,7 @@ mod tests {
 
     #[test]
     fn lanes_with_adjacent_elements_make_one_request_a_line() {
-        for kernel in [Kernel::Vadd, Kernel::Conv3, Kernel::Gemm, Kernel::Rsum] {
+        for kernel in [Kernel::Vadd, Kernel::Conv3, Kernel::Stencil, Kernel::Rsum] {
             let (mut warp, mut whole) = (warp(kernel, 8), warp(kernel, 1));
             let (mut together, mut alone) = (0, 0);
             for _ in 0..10_000 {
@@ -96,19 +87,27 @@ mod tests {
     }
 
     #[test]
-    fn lanes_with_parts_of_their_own_make_a_request_each() {
-        let mut sort = warp(Kernel::Sort, 8);
-        sort.step(8);
-        assert_eq!(sort.requests().len(), 8);
-        assert!(sort.step(3) != (0, 0) && sort.requests().len() == 3, "no more than are left of a run");
-        // Rows are of one lane each. All lanes load the row of the pivot, every other one from its end.
+    fn lanes_with_rows_of_their_own_make_a_request_each() {
         let mut gauss = warp(Kernel::Gauss, 8);
+        // All lanes load the row of the pivot, every other one from its end.
         let mut loads = Vec::new();
         while loads.len() < 4 {
             gauss.step(8);
             loads.extend((!gauss.requests()[0].is_store).then(|| gauss.requests().len()));
         }
         assert_eq!(loads, [2, 8, 2, 8]);
+        assert!(gauss.step(3) != (0, 0) && gauss.requests().len() <= 3, "no more than are left of a run");
+    }
+
+    #[test]
+    fn lanes_that_sort_load_every_line_together() {
+        let mut sort = warp(Kernel::Sort, 8);
+        assert_eq!((sort.step(8).1, sort.requests().len()), (8, 1), "elements of their own, which are adjacent");
+        for line in 0..1000 {
+            // Each lane compares with the 16 words.
+            assert!(matches!(sort.step(8), (25 | 26, 8)));
+            assert_eq!(sort.requests(), [Request { line, is_store: false }]);
+        }
     }
 
     #[test]
