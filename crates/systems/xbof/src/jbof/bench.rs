@@ -7,6 +7,7 @@ use flashyard_fabric::Direction;
 use flashyard_flash::MediumCounters;
 use flashyard_ftl::{CacheCounters, FtlCounters};
 use flashyard_measure::SanityCheck;
+use flashyard_ssd::Drive;
 use flashyard_units::{SimSpan, SimTime};
 
 /// Streams, and everything that is counted of a run.
@@ -67,9 +68,10 @@ impl Marks {
     }
 }
 
-/// Core time that the utilization law needs at one end of the measured window.
+/// Core time that the utilization law needs, at the end of a run or at one end of the measured window.
 #[derive(Clone, Copy)]
 pub(super) struct CoreMarks {
+    /// Of all firmware jobs so far: those of commands, and those of drives for their own collection.
     demand: SimSpan,
     busy: SimSpan,
     /// Demand of jobs that wait for a core.
@@ -78,11 +80,21 @@ pub(super) struct CoreMarks {
 
 impl CoreMarks {
     pub(super) fn of(enclosure: &Enclosure) -> Self {
+        let sum = |time: fn(&Drive) -> SimSpan| enclosure.drives.iter().map(time).sum::<SimSpan>();
         Self {
-            demand: enclosure.demand_of_cores(),
-            busy: enclosure.drives.iter().map(|drive| drive.compute.busy()).sum(),
-            waiting: enclosure.waiting_demand(),
+            demand: enclosure.demand + sum(Drive::own_demand),
+            busy: sum(|drive| drive.compute.busy()),
+            waiting: sum(|drive| drive.compute.waiting_demand()),
         }
+    }
+
+    /// The utilization law of all so far. Drives may still have pages to move when the last command has ended.
+    pub(super) fn law(&self) -> SanityCheck {
+        SanityCheck::new(
+            "utilization law: busy time of cores = sum of service demands",
+            self.demand.as_ps(),
+            u128::from(self.busy.as_ps()) + u128::from(self.waiting.as_ps()),
+        )
     }
 
     /// The utilization law of a window that began here and ended with `ended`.

@@ -322,16 +322,6 @@ impl Enclosure {
         journey.unqueued = now + job.busy + job.stall;
     }
 
-    /// Service demands of all firmware jobs so far: those of commands, and those of drives for their own collection.
-    pub(super) fn demand_of_cores(&self) -> SimSpan {
-        self.demand + self.drives.iter().map(Drive::own_demand).sum::<SimSpan>()
-    }
-
-    /// Demand of the jobs that wait for a core.
-    pub(super) fn waiting_demand(&self) -> SimSpan {
-        self.drives.iter().map(|drive| drive.compute.waiting_demand()).sum()
-    }
-
     /// Queues a firmware job with `drive`.
     // Not in each caller: the code of a command must fit the instruction cache (docs/speed.md).
     #[inline(never)]

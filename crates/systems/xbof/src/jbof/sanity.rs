@@ -2,7 +2,7 @@
 //! law and the conservation of bytes and commands. They hold exactly, in integers: over the whole run once nothing is in
 //! flight, and over the measured window with what is under way at its two ends.
 
-use super::bench::Bench;
+use super::bench::{Bench, CoreMarks};
 use super::enclosure::Enclosure;
 use flashyard_measure::{Ledger, SanityCheck, SanityReport};
 
@@ -24,12 +24,7 @@ fn whole_run(ledger: &Ledger, enclosure: &Enclosure) -> [SanityCheck; 4] {
         enclosure.drives.iter().map(|drive| u128::from(figure(drive))).sum()
     };
     [
-        SanityCheck::new(
-            "utilization law: busy time of cores = sum of service demands",
-            enclosure.demand_of_cores().as_ps(),
-            // Drives may still have pages to move when the last command has ended.
-            sum(|drive| drive.compute.busy().as_ps()) + u128::from(enclosure.waiting_demand().as_ps()),
-        ),
+        CoreMarks::of(enclosure).law(),
         SanityCheck::new(
             "bytes read by the host = bytes sent by drives",
             ledger.read_bytes,
