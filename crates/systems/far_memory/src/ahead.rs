@@ -44,7 +44,7 @@ impl Recorded {
     }
 
     /// So many requests at most, the last before the measured part of each window, as many for each. None that is measured is among them.
-    fn before(&self, requests: u32) -> Vec<Seen> {
+    pub(crate) fn before(&self, requests: u32) -> Vec<Seen> {
         let each = (requests as usize / self.windows.len().max(1)).max(1);
         let of = |window: usize| {
             let measured = self.windows[window][1];
