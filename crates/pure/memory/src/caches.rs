@@ -1,8 +1,20 @@
 //! The levels of cache of all cores: which line lies where, and which of them changed. Time is no part of it.
 
 use crate::error::MemoryError;
-use crate::machine::LevelConfig;
 use crate::set_associative::{EvictedLine, Lookup, SetAssociative};
+
+/// A level of cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelConfig {
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines of a set.
+    pub ways: u32,
+    /// Cycles from dispatch to data that is found here.
+    pub cycles: u32,
+    /// Whether all cores share it; levels of one core come first.
+    pub shared: bool,
+}
 
 /// Caches of cores, and those that all share.
 #[derive(Clone, Debug)]

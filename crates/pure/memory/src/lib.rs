@@ -54,7 +54,7 @@ pub use accesses::{
 };
 pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};
-pub use caches::Caches;
+pub use caches::{Caches, LevelConfig};
 pub use device_queue::{DeviceQueue, MEMORY_QUEUE};
 pub use dram::{Dram, DramConfig};
 pub use endpoint::{Endpoint, EndpointConfig, EndpointCounters};
@@ -62,7 +62,7 @@ pub use error::MemoryError;
 pub use flash::{Flash, FlashConfig, FlashCounters, Written};
 pub use hints::{Beside, Hinter, ReadAhead};
 pub use lent::{Lent, LentConfig, LentCounters, SEGMENT_BYTES};
-pub use machine::{Answered, CoreCounters, LEVELS_MAX, LevelConfig, Machine, MachineConfig, Measured, Stalls};
+pub use machine::{Answered, CoreCounters, LEVELS_MAX, Machine, MachineConfig, Measured, Stalls};
 pub use medium::{Medium, MediumConfig};
 pub use page_cache::{LookUp, PAGE_BYTES, PageCache};
 pub use path::{Device, Expander, PathConfig, PathTimes, Served};

@@ -7,7 +7,7 @@
 
 use crate::access::{Access, AccessKind, Accesses};
 use crate::annotate::AnnotationRules;
-use crate::caches::Caches;
+use crate::caches::{Caches, LevelConfig};
 use crate::error::MemoryError;
 use crate::misses::Misses;
 use crate::queue::AccessQueue;
@@ -17,19 +17,6 @@ use flashyard_units::{Hertz, SimSpan, SimTime};
 
 /// Levels of cache at most.
 pub const LEVELS_MAX: usize = 4;
-
-/// A level of cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelConfig {
-    /// Bytes.
-    pub bytes: u64,
-    /// Lines of a set.
-    pub ways: u32,
-    /// Cycles from dispatch to data that is found here.
-    pub cycles: u32,
-    /// Whether all cores share it; levels of one core come first.
-    pub shared: bool,
-}
 
 /// Parameters of the cores and their caches.
 #[derive(Clone, Debug, PartialEq)]

@@ -43,7 +43,7 @@ impl Recorded {
         self.windows.get(window).map_or(&[], |&[begin, ..]| &self.seen[self.end_before(window)..begin])
     }
 
-    /// So many requests at most, the last before the measured part of each window, as many for each. None that is measured is among them.
+    /// So many requests at most, the last before the measured part of each window, as many for each. Measured ones are not among them.
     pub(crate) fn before(&self, requests: u32) -> Vec<Seen> {
         let each = (requests as usize / self.windows.len().max(1)).max(1);
         let of = |window: usize| {

@@ -121,7 +121,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The same accesses from here on; `None` where they are of no kernel over a graph.
+    /// Another source of its accesses from here on; `None` where they are of no kernel over a graph.
     pub(crate) fn again(&self) -> Option<Self> {
         match self {
             Self::Components(source) => Some(Self::Components(source.clone())),
