@@ -160,7 +160,7 @@ impl Job<'_> {
             let instructions = prepared.instructions[number];
             let sources = match prepared.windows[number].get(window) {
                 Some(window) => window.sources(),
-                None => self.from_begin(prepared.data, number, cores)?,
+                None => self.begun(prepared.data, number, cores)?,
             };
             return Ok(sources.into_iter().map(|source| placed(source, instructions, 0, 0)).collect());
         }
@@ -171,7 +171,7 @@ impl Job<'_> {
             let windows = &prepared.windows[core];
             let sources = match windows.get(windows.len() / 2) {
                 Some(window) => window.sources(),
-                None => self.from_begin(prepared.data, core, 1)?,
+                None => self.begun(prepared.data, core, 1)?,
             };
             all.extend(sources.into_iter().map(|source| placed(source, Some(instructions), base, core as u16)));
         }
@@ -179,7 +179,7 @@ impl Job<'_> {
     }
 
     /// Sources of program `number` from its begin.
-    fn from_begin<'g>(&self, data: &'g [Data], number: usize, cores: u32) -> Result<Vec<Source<'g>>, ScenarioError> {
+    fn begun<'g>(&self, data: &'g [Data], number: usize, cores: u32) -> Result<Vec<Source<'g>>, ScenarioError> {
         // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
         let seed = self.seed.wrapping_add(number as u64);
         self.programs[number].sources(cores, &data[number], seed)
@@ -207,12 +207,12 @@ impl Job<'_> {
             Sampling { windows: self.windows, warm: self.warm_accesses / windows, measured: self.accesses / windows };
         for number in 0..self.programs.len() {
             let config = if self.beside.is_some() { &one } else { &self.parts.machine };
-            let sources = || self.from_begin(data, number, config.cores);
+            let sources = || self.begun(data, number, config.cores);
             let found = if self.windows > 1 { sampled(config, sampling, sources)? } else { None };
             let (kept, mut recorded) = found.unwrap_or_default();
             if let Some(rate) = self.paces.get(number).copied().flatten() {
                 if kept.is_empty() {
-                    let mut sources = self.from_begin(data, number, 1)?;
+                    let mut sources = self.begun(data, number, 1)?;
                     let [warm, measured] = [self.warm_accesses, self.accesses].map(Part::Accesses);
                     recorded = record(&one, &mut sources, warm, measured).map_err(of_world)?;
                 }
@@ -371,7 +371,7 @@ pub(crate) fn run_prepared(
     Ok(Some(figures))
 }
 
-/// What a program has made of its figures in the windows before.
+/// Figures of a program over the windows before.
 #[derive(Default)]
 struct SoFar {
     counts: Counts,
