@@ -199,6 +199,21 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         &mut self.expander
     }
 
+    /// Lets requests go by that are made without time: their lines leave the buffer and the schedule, and the predictor learns from them where
+    /// it `learns`. No count changes.
+    pub fn pass(&mut self, requests: &[Seen], learns: bool) {
+        let mut predicted = std::mem::take(&mut self.predicted);
+        for seen in requests {
+            self.buffer.remove(seen.line);
+            self.planned.remove(seen.line);
+            if learns {
+                predicted.clear();
+                self.predictor.observe(*seen, self.config.ahead[0], &mut predicted);
+            }
+        }
+        self.predicted = predicted;
+    }
+
     /// When the data of the last hit of the buffer left the device.
     pub fn last_issued(&self) -> SimTime {
         self.last_issued

@@ -102,6 +102,20 @@ fn a_read_with_a_counter_takes_the_sum_of_its_parts_and_a_hit_the_buffer() {
 }
 
 #[test]
+fn requests_without_time_take_their_lines_out_of_the_buffer_and_count_nowhere() {
+    let mut memory = memory(Place::Device, 0, Next);
+    load(&mut memory, SimTime::ZERO, 7);
+    // Lines 8 and 9 are pushed; the first one is asked for without time, and then it is no longer there.
+    load(&mut memory, AT(10_000), 100);
+    let before = *memory.counters();
+    memory.pass(&[Seen { line: 8, counter: 0 }], true);
+    assert_eq!(*memory.counters(), before);
+    load(&mut memory, AT(20_000), 9);
+    load(&mut memory, AT(30_000), 8);
+    assert_eq!(memory.counters().hits - before.hits, 1);
+}
+
+#[test]
 fn eight_hits_make_a_notice() {
     struct All;
     impl Predictor for All {

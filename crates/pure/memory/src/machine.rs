@@ -7,29 +7,16 @@
 
 use crate::access::{Access, AccessKind, Accesses};
 use crate::annotate::AnnotationRules;
+use crate::caches::{Caches, LevelConfig};
 use crate::error::MemoryError;
 use crate::misses::Misses;
 use crate::queue::AccessQueue;
-use crate::set_associative::{EvictedLine, Lookup, SetAssociative};
 use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, Completes, Hint, Memory, MemoryAccess, Transaction};
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{Hertz, SimSpan, SimTime};
 
 /// Levels of cache at most.
 pub const LEVELS_MAX: usize = 4;
-
-/// A level of cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LevelConfig {
-    /// Bytes.
-    pub bytes: u64,
-    /// Lines of a set.
-    pub ways: u32,
-    /// Cycles from dispatch to data that is found here.
-    pub cycles: u32,
-    /// Whether all cores share it; levels of one core come first.
-    pub shared: bool,
-}
 
 /// Parameters of the cores and their caches.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +90,6 @@ struct Core {
     /// Part of a picosecond that dispatch is ahead of `now`, in 2^-16.
     fraction: u64,
     number: u64,
-    levels: Vec<SetAssociative>,
     queue: AccessQueue,
     misses: Misses,
     /// An access that was dispatched and could not go on.
@@ -118,7 +104,7 @@ struct Core {
 pub struct Machine<M> {
     config: MachineConfig,
     cores: Vec<Core>,
-    shared: Vec<SetAssociative>,
+    caches: Caches,
     last_misses: Misses,
     memory: M,
     /// Time of an instruction in 2^-16 ps.
@@ -129,9 +115,19 @@ pub struct Machine<M> {
     commits: LatencyHistogram,
     /// Lines that a flush writes.
     flushed: Vec<u64>,
+    /// Changed lines that an access has pushed out of the last level.
+    left: Vec<u64>,
     token: u64,
     /// When the memory was asked last.
     asked: SimTime,
+}
+
+/// Counts of a part of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    cores: Vec<CoreCounters>,
+    latencies: LatencyHistogram,
+    commits: LatencyHistogram,
 }
 
 /// A step of the machine that its owner looks at: an access that was answered.
@@ -182,25 +178,19 @@ impl<M: Memory> Machine<M> {
     /// Errors: counts outside their ranges, caches that cannot be.
     pub fn new(config: MachineConfig, memory: M) -> Result<Self, MemoryError> {
         config.validate()?;
-        let make = |level: &LevelConfig| SetAssociative::new(level.bytes, level.ways);
-        let own: Vec<&LevelConfig> = config.levels.iter().filter(|level| !level.shared).collect();
-        let core = || -> Result<Core, MemoryError> {
-            Ok(Core {
-                now: SimTime::ZERO,
-                fraction: 0,
-                number: 0,
-                levels: own.iter().map(|level| make(level)).collect::<Result<_, _>>()?,
-                queue: AccessQueue::new(config.queue, config.window),
-                misses: Misses::new(config.core_misses),
-                pending: None,
-                last_load: SimTime::ZERO,
-                last_ordered: SimTime::ZERO,
-                spread: 0.0,
-                counters: CoreCounters::default(),
-            })
+        let core = || Core {
+            now: SimTime::ZERO,
+            fraction: 0,
+            number: 0,
+            queue: AccessQueue::new(config.queue, config.window),
+            misses: Misses::new(config.core_misses),
+            pending: None,
+            last_load: SimTime::ZERO,
+            last_ordered: SimTime::ZERO,
+            spread: 0.0,
+            counters: CoreCounters::default(),
         };
-        let cores = (0..config.cores).map(|_| core()).collect::<Result<_, _>>()?;
-        let shared = config.levels.iter().filter(|level| level.shared).map(make).collect::<Result<_, _>>()?;
+        let cores = (0..config.cores).map(|_| core()).collect();
         let mut cycles = [SimSpan::ZERO; LEVELS_MAX];
         for (span, level) in cycles.iter_mut().zip(&config.levels) {
             *span = config.clock.span_of(level.cycles.into());
@@ -210,12 +200,13 @@ impl<M: Memory> Machine<M> {
             step: period / u64::from(config.width),
             last_misses: Misses::new(config.last_misses),
             cores,
-            shared,
+            caches: Caches::new(config.cores, &config.levels)?,
             memory,
             cycles,
             latencies: LatencyHistogram::new(),
             commits: LatencyHistogram::new(),
             flushed: Vec::new(),
+            left: Vec::new(),
             token: 0,
             asked: SimTime::ZERO,
             config,
@@ -259,11 +250,31 @@ impl<M: Memory> Machine<M> {
 
     /// Forgets all counts: what follows is measured.
     pub fn measure(&mut self) {
-        for core in &mut self.cores {
-            core.counters = CoreCounters::default();
+        self.measure_on(Measured::default());
+    }
+
+    /// Counts so far, after which others can be made.
+    pub fn take_measured(&mut self) -> Measured {
+        Measured {
+            cores: self.cores.iter_mut().map(|core| std::mem::take(&mut core.counters)).collect(),
+            latencies: std::mem::take(&mut self.latencies),
+            commits: std::mem::take(&mut self.commits),
         }
-        self.latencies = LatencyHistogram::new();
-        self.commits = LatencyHistogram::new();
+    }
+
+    /// Goes on with counts that were taken before, in place of those made since.
+    pub fn measure_on(&mut self, measured: Measured) {
+        let mut counters = measured.cores.into_iter();
+        for core in &mut self.cores {
+            core.counters = counters.next().unwrap_or_default();
+        }
+        self.latencies = measured.latencies;
+        self.commits = measured.commits;
+    }
+
+    /// Puts other caches in the place of its own: those that a program has filled up to where it goes on.
+    pub fn set_caches(&mut self, caches: Caches) {
+        self.caches = caches;
     }
 
     /// Runs `accesses` more accesses of each core, from a source each, or fewer where a source ends. Returns how many there
@@ -368,8 +379,7 @@ impl<M: Memory> Machine<M> {
         let now = core.now;
         // Only what misses needs registers; nothing is changed before they are there.
         let free = core.misses.free_at(now).max(self.last_misses.free_at(now));
-        let holds = |levels: &[SetAssociative]| levels.iter().any(|level| level.holds(line));
-        if free > now && !holds(&core.levels) && !holds(&self.shared) {
+        if free > now && !self.caches.holds(number, line) {
             core.counters.stalls.misses += free.since(now);
             core.advance_to(free);
             return None;
@@ -404,40 +414,19 @@ impl<M: Memory> Machine<M> {
         Some(Answered { number: core.number, at: now, latency: done.since(now), by_memory: found == levels })
     }
 
-    /// Looks a line up level by level and brings it into those that lack it; changed lines that leave go one level down. The
-    /// level that had it; their number where none had.
+    /// Looks a line up and writes changed lines that leave the last level for it. The level that had it; their number where none had.
     #[inline]
     fn look_up(&mut self, number: usize, line: u64, write: bool) -> usize {
-        let own = self.cores[number].levels.len();
-        let levels = own + self.shared.len();
-        for level in 0..levels {
-            // The nearest level alone knows that the line changed.
-            let lookup = self.level(number, level).access(line, write && level == 0);
-            match lookup {
-                Lookup::Hit => return level,
-                Lookup::Miss(Some(EvictedLine { line, dirty: true })) => self.write_back(number, level + 1, line),
-                Lookup::Miss(_) => {}
-            }
+        let found = self.caches.access(number, line, write, &mut self.left);
+        for place in 0..self.left.len() {
+            self.write_back(number, self.left[place]);
         }
-        levels
+        self.left.clear();
+        found
     }
 
-    #[inline]
-    fn level(&mut self, number: usize, level: usize) -> &mut SetAssociative {
-        let core = &mut self.cores[number];
-        let own = core.levels.len();
-        if level < own { &mut core.levels[level] } else { &mut self.shared[level - own] }
-    }
-
-    /// Writes a changed line to a level, or to the memory below the last.
-    fn write_back(&mut self, number: usize, level: usize, line: u64) {
-        let mut line = line;
-        for below in level..self.config.levels.len() {
-            match self.level(number, below).access(line, true) {
-                Lookup::Miss(Some(EvictedLine { line: next, dirty: true })) => line = next,
-                _ => return,
-            }
-        }
+    /// Writes a changed line to the memory.
+    fn write_back(&mut self, number: usize, line: u64) {
         let core = &mut self.cores[number];
         let now = core.now;
         let free = self.last_misses.free_at(now);
@@ -457,8 +446,7 @@ impl<M: Memory> Machine<M> {
         let begins = self.cores[number].now;
         let mut lines = std::mem::take(&mut self.flushed);
         lines.clear();
-        let caches = self.cores.iter_mut().flat_map(|core| &mut core.levels).chain(&mut self.shared);
-        caches.for_each(|cache| cache.clean_all(|line| lines.push(line)));
+        self.caches.clean_all(|line| lines.push(line));
         // A line may have changed in several levels, and is written once.
         lines.sort_unstable();
         lines.dedup();
@@ -497,9 +485,7 @@ impl<M: Memory> Machine<M> {
         }
         let line = access.address / CACHE_LINE_BYTES;
         if persistent {
-            for level in 0..self.config.levels.len() {
-                self.level(number, level).clean(line);
-            }
+            self.caches.clean(number, line);
         }
         let operation = if is_load { Transaction::Load } else { Transaction::Store };
         let buffering = if persistent { Some(Buffering::NotBufferable) } else { None };

@@ -16,10 +16,42 @@ use flashyard_units::{SimSpan, SimTime};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
     pub(crate) seen: Vec<Seen>,
-    /// Requests before the part that is measured.
-    pub(crate) warm: usize,
-    /// Accesses of the measured part.
+    /// Windows of them that designs run: where each begins, where its measured part does, and where both end.
+    pub(crate) windows: Vec<[usize; 3]>,
+    /// Accesses of the measured parts.
     pub(crate) accesses: u64,
+}
+
+impl Recorded {
+    /// Requests of the measured parts.
+    fn measured(&self) -> usize {
+        self.windows.iter().map(|[_, measured, end]| end - measured).sum()
+    }
+
+    /// Requests that designs see, those before measured parts among them.
+    fn run(&self) -> impl Iterator<Item = &Seen> {
+        self.windows.iter().flat_map(|&[begin, _, end]| &self.seen[begin..end])
+    }
+
+    /// The end of the window before one, or the begin.
+    fn end_before(&self, window: usize) -> usize {
+        window.checked_sub(1).map_or(0, |before| self.windows[before][2])
+    }
+
+    /// Requests between a window and that before it, or before the first one.
+    pub(crate) fn between(&self, window: usize) -> &[Seen] {
+        self.windows.get(window).map_or(&[], |&[begin, ..]| &self.seen[self.end_before(window)..begin])
+    }
+
+    /// So many requests at most, the last before the measured part of each window, as many for each. Measured ones are not among them.
+    pub(crate) fn before(&self, requests: u32) -> Vec<Seen> {
+        let each = (requests as usize / self.windows.len().max(1)).max(1);
+        let of = |window: usize| {
+            let measured = self.windows[window][1];
+            &self.seen[self.end_before(window).max(measured.saturating_sub(each))..measured]
+        };
+        (0..self.windows.len()).flat_map(of).copied().collect()
+    }
 }
 
 /// A memory that writes loads down.
@@ -74,6 +106,14 @@ impl Part {
         }
     }
 
+    /// An equal part for each of so many windows; a time is not divided.
+    pub(crate) fn of(self, windows: u64) -> Self {
+        match self {
+            Self::Accesses(whole) => Self::Accesses(whole / windows),
+            Self::Time(_) => self,
+        }
+    }
+
     /// Parts of so many accesses one after the other, and what is left; a time in sixteen parts.
     pub(crate) fn pieces(self, most: u64) -> impl Iterator<Item = Self> {
         const PARTS: u64 = 16;
@@ -101,7 +141,8 @@ pub(crate) fn record(
     warm.run(&mut machine, sources);
     let warm = machine.memory().0.len();
     let accesses = measured.run(&mut machine, sources);
-    Ok(Recorded { seen: std::mem::take(&mut machine.memory_mut().0), warm, accesses })
+    let seen = std::mem::take(&mut machine.memory_mut().0);
+    Ok(Recorded { windows: vec![[0, warm, seen.len()]], seen, accesses })
 }
 
 /// A core with its part of the levels that all share.
@@ -116,8 +157,7 @@ pub(crate) fn one_core(machine: &MachineConfig) -> MachineConfig {
 
 /// Instructions for an access so that requests are so many in a thousand instructions; at least one.
 pub(crate) fn pace(recorded: &Recorded, misses_per_thousand: f64) -> f64 {
-    let misses = recorded.seen.len() - recorded.warm;
-    (misses as f64 * 1000.0 / misses_per_thousand / recorded.accesses.max(1) as f64).max(1.0)
+    (recorded.measured() as f64 * 1000.0 / misses_per_thousand / recorded.accesses.max(1) as f64).max(1.0)
 }
 
 /// The predictor of a design, which knows or has learned from the requests of its programs.
@@ -129,12 +169,12 @@ pub(crate) fn predictor(
 ) -> Option<Box<dyn AnyPredictor>> {
     let ahead = parts.ahead.as_ref()?;
     let training = Training { seed, ..ahead.training };
-    let before = &recorded.seen[..recorded.warm];
+    let before = &recorded.before(training.requests)[..];
     Some(match design {
         Design::BestOffset => Box::new(BestOffset::new(ahead.offset_delay)),
         Design::Isb => Box::new(Isb::new(ahead.isb_lines, ahead.isb_degree)),
         Design::Oracle => {
-            let lines = recorded.seen.iter().map(|seen| seen.line as u32).collect();
+            let lines = recorded.run().map(|seen| seen.line as u32).collect();
             Box::new(Oracle::new(ahead.oracle, lines, Rng::named(seed, "oracle")))
         }
         Design::Lstm => lstm(before, ahead.lstm, &training),

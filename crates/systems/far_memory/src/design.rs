@@ -10,7 +10,7 @@ use flashyard_memory::{
     Ahead, AheadCounters, Dram, DramConfig, Endpoint, EndpointConfig, Expander, Lent, MachineConfig, MemoryError, Node,
     PAGE_BYTES, PathConfig, PathTimes, Place, Routing, Topology,
 };
-use flashyard_prefetch::{AnyPredictor, Cost, Predictor};
+use flashyard_prefetch::{AnyPredictor, Cost, Predictor, Seen};
 use flashyard_units::{Bytes, Named, SimSpan, SimTime};
 
 /// A design.
@@ -298,6 +298,14 @@ impl Backing {
             Far::Device(expander) => expander.hinted(),
             Far::Ahead(ahead) => ahead.expander().hinted(),
             Far::Nothing | Far::Dram(_) => [0; 2],
+        }
+    }
+
+    /// Lets requests go by that are made without time. Rules learn from them; a network keeps the state that it has, and an oracle waits for
+    /// the next request that it knows.
+    pub(crate) fn pass(&mut self, design: Design, seen: &[Seen]) {
+        if let Far::Ahead(ahead) = &mut self.far {
+            ahead.pass(seen, matches!(design, Design::BestOffset | Design::Isb));
         }
     }
 

@@ -13,6 +13,7 @@ mod design;
 mod program;
 pub mod room;
 mod run;
+mod sampled;
 mod series;
 pub mod tiered;
 mod trace;

@@ -121,6 +121,28 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Another source of its accesses from here on; `None` where they are of no kernel over a graph.
+    pub(crate) fn again(&self) -> Option<Self> {
+        match self {
+            Self::Components(source) => Some(Self::Components(source.clone())),
+            Self::PageRank(source) => Some(Self::PageRank(source.clone())),
+            Self::ShortestPaths(source) => Some(Self::ShortestPaths(source.clone())),
+            Self::Triangles(source) => Some(Self::Triangles(source.clone())),
+            _ => None,
+        }
+    }
+
+    /// Whole computations so far of a kernel over a graph, which begins again at its end; `None` for all other programs.
+    pub(crate) fn rounds(&self) -> Option<u32> {
+        match self {
+            Self::Components(source) => Some(source.rounds()),
+            Self::PageRank(source) => Some(source.rounds()),
+            Self::ShortestPaths(source) => Some(source.rounds()),
+            Self::Triangles(source) => Some(source.rounds()),
+            _ => None,
+        }
+    }
+
     /// The accesses of `source`, one in so many instructions, `address` bytes and `function` places further.
     pub(crate) fn placed(source: Source<'a>, instructions: f64, address: u64, function: u16) -> Self {
         Self::Placed(Box::new(Placed::new(source, instructions, address, function)))

@@ -4,13 +4,14 @@ use crate::ahead::{Part, Recorded, bases, footprints, one_core, pace, placed, pr
 use crate::combine::PageIndex;
 use crate::design::{Backing, Design, MARK, Parts};
 use crate::program::{Data, Program, Source};
+use crate::sampled::{Sampling, Window, sampled};
 use crate::series::Series;
 use crate::trace::Trace;
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_describe::ScenarioError;
 use flashyard_memory::{
     AheadCounters, AnnotationRules, CoreCounters, EndpointCounters, FlashCounters, LEVELS_MAX, LentCounters, Machine,
-    MachineConfig, MemoryError, PAGE_BYTES, PathTimes, Stalls,
+    MachineConfig, Measured, MemoryError, PAGE_BYTES, PathTimes, Stalls,
 };
 use flashyard_prefetch::{AnyPredictor, Cost};
 use flashyard_stats::LatencyHistogram;
@@ -40,9 +41,12 @@ pub struct Job<'a> {
     /// Programs run beside each other, one on each core, for so long before and while they are measured together; one after the other
     /// where there are no such times.
     pub beside: Option<[SimSpan; 2]>,
-    /// Accesses of each core before the first is measured.
+    /// Windows at equal distances over the whole computation of a kernel, over which its accesses are spread. All other programs, and kernels
+    /// where it is 1, run from their begin. Where programs run beside each other, each kernel begins at its middle window.
+    pub windows: u32,
+    /// Accesses of each core before the first is measured; all windows together.
     pub warm_accesses: u64,
-    /// Accesses of each core under each program.
+    /// Accesses of each core under each program; all windows together.
     pub accesses: u64,
     /// Seed of programs.
     pub seed: u64,
@@ -134,56 +138,105 @@ impl Figures {
 pub type Run = Option<Vec<Figures>>;
 
 /// Programs of a job with their data, their paces, and the requests that they make.
-pub(crate) struct Prepared {
-    data: Vec<Data>,
+pub(crate) struct Prepared<'g> {
+    data: &'g [Data],
+    /// Windows of each program, where its accesses are spread over it.
+    windows: Vec<Vec<Window<'g>>>,
     /// Instructions for an access of each; none where the program has its own pace.
     instructions: Vec<Option<f64>>,
     recorded: Recorded,
 }
 
 impl Job<'_> {
-    /// Sources of program `number`, or of all at once where they run beside each other.
-    fn sources<'g>(&self, prepared: &'g Prepared, number: usize) -> Result<Vec<Source<'g>>, ScenarioError> {
+    /// Sources of program `number` at one of its windows, or of all at once where they run beside each other.
+    fn sources<'g>(
+        &self,
+        prepared: &Prepared<'g>,
+        number: usize,
+        window: usize,
+    ) -> Result<Vec<Source<'g>>, ScenarioError> {
         let cores = self.parts.machine.cores;
-        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
-        let seed = |number: usize| self.seed.wrapping_add(number as u64);
-        let of = |number: usize, cores: u32| self.programs[number].sources(cores, &prepared.data[number], seed(number));
         if self.beside.is_none() {
             let instructions = prepared.instructions[number];
-            return Ok(of(number, cores)?.into_iter().map(|source| placed(source, instructions, 0, 0)).collect());
+            let sources = match prepared.windows[number].get(window) {
+                Some(window) => window.sources(),
+                None => self.begun(prepared.data, number, cores)?,
+            };
+            return Ok(sources.into_iter().map(|source| placed(source, instructions, 0, 0)).collect());
         }
         let mut all = Vec::new();
-        let bases = bases(&footprints(self.programs, &prepared.data));
+        let bases = bases(&footprints(self.programs, prepared.data));
         for (core, base) in bases.into_iter().enumerate() {
             let instructions = prepared.instructions[core].unwrap_or(1.0);
-            let source = of(core, 1)?.into_iter();
-            all.extend(source.map(|source| placed(source, Some(instructions), base, core as u16)));
+            let windows = &prepared.windows[core];
+            let sources = match windows.get(windows.len() / 2) {
+                Some(window) => window.sources(),
+                None => self.begun(prepared.data, core, 1)?,
+            };
+            all.extend(sources.into_iter().map(|source| placed(source, Some(instructions), base, core as u16)));
         }
         Ok(all)
     }
 
-    /// Makes data, and runs programs for their requests where a pace or a predictor needs those.
-    pub(crate) fn prepare(&self) -> Result<Prepared, ScenarioError> {
-        let data = self.programs.iter().map(|program| program.data(self.trace)).collect::<Result<Vec<_>, _>>();
-        let data = data.map_err(of_world)?;
-        let mut prepared =
-            Prepared { data, instructions: vec![None; self.programs.len()], recorded: Recorded::default() };
+    /// Sources of program `number` from its begin.
+    fn begun<'g>(&self, data: &'g [Data], number: usize, cores: u32) -> Result<Vec<Source<'g>>, ScenarioError> {
+        // Each program makes draws of its own: the next one would find the pages of the one before otherwise.
+        let seed = self.seed.wrapping_add(number as u64);
+        self.programs[number].sources(cores, &data[number], seed)
+    }
+
+    /// Data that its programs go through.
+    ///
+    /// Errors: sizes outside their ranges, a traced program without a file.
+    pub(crate) fn data(&self) -> Result<Vec<Data>, ScenarioError> {
+        let data = self.programs.iter().map(|program| program.data(self.trace)).collect::<Result<_, _>>();
+        data.map_err(of_world)
+    }
+
+    /// Runs programs for their requests, and keeps them at their windows, where a pace, a predictor or windows need those.
+    pub(crate) fn prepare<'g>(&self, data: &'g [Data]) -> Result<Prepared<'g>, ScenarioError> {
+        let mut prepared = Prepared {
+            data,
+            windows: Vec::new(),
+            instructions: vec![None; self.programs.len()],
+            recorded: Recorded::default(),
+        };
         let one = one_core(&self.parts.machine);
-        for (number, program) in self.programs.iter().enumerate() {
-            let Some(rate) = self.paces.get(number).copied().flatten() else { continue };
-            let seed = self.seed.wrapping_add(number as u64);
-            let mut sources = program.sources(1, &prepared.data[number], seed)?;
-            let recorded =
-                record(&one, &mut sources, Part::Accesses(self.warm_accesses), Part::Accesses(self.accesses));
-            let recorded = recorded.map_err(of_world)?;
-            prepared.instructions[number] = Some(pace(&recorded, rate));
+        let windows = u64::from(self.windows.max(1));
+        let sampling =
+            Sampling { windows: self.windows, warm: self.warm_accesses / windows, measured: self.accesses / windows };
+        for number in 0..self.programs.len() {
+            let config = if self.beside.is_some() { &one } else { &self.parts.machine };
+            let sources = || self.begun(data, number, config.cores);
+            let found = if self.windows > 1 { sampled(config, sampling, sources)? } else { None };
+            let (kept, mut recorded) = found.unwrap_or_default();
+            if let Some(rate) = self.paces.get(number).copied().flatten() {
+                if kept.is_empty() {
+                    let mut sources = self.begun(data, number, 1)?;
+                    let [warm, measured] = [self.warm_accesses, self.accesses].map(Part::Accesses);
+                    recorded = record(&one, &mut sources, warm, measured).map_err(of_world)?;
+                }
+                prepared.instructions[number] = Some(pace(&recorded, rate));
+            }
+            if number == 0 && !kept.is_empty() {
+                prepared.recorded = recorded;
+            }
+            prepared.windows.push(kept);
         }
-        if (self.design.predicts().is_some() || self.learns_pages()) && !self.programs.is_empty() {
-            let mut sources = self.sources(&prepared, 0)?;
+        let knows = self.design.predicts().is_some() || self.learns_pages();
+        let is_recorded = self.beside.is_none() && !prepared.recorded.windows.is_empty();
+        if knows && !is_recorded && !self.programs.is_empty() {
+            let mut sources = self.sources(&prepared, 0, 0)?;
             let [warm, measured] = self.parts(1);
             prepared.recorded = record(&self.parts.machine, &mut sources, warm, measured).map_err(of_world)?;
         }
         Ok(prepared)
+    }
+
+    /// Windows that the job has.
+    fn windows(&self, prepared: &Prepared<'_>) -> usize {
+        let first = prepared.windows.first().filter(|_| self.beside.is_none());
+        first.map_or(1, |windows| windows.len().max(1))
     }
 
     /// The parts before and while figures count, `slower` times as long where memory is so much slower than that which writes requests down.
@@ -195,7 +248,7 @@ impl Job<'_> {
     }
 
     /// The predictor of the design; a network is trained.
-    pub(crate) fn predictor(&self, prepared: &Prepared) -> Option<Box<dyn AnyPredictor>> {
+    pub(crate) fn predictor(&self, prepared: &Prepared<'_>) -> Option<Box<dyn AnyPredictor>> {
         predictor(self.design, self.parts, &prepared.recorded, self.seed)
     }
 
@@ -205,7 +258,7 @@ impl Job<'_> {
     }
 
     /// The pages of all requests, where an index learns them.
-    fn touched(&self, prepared: &Prepared) -> Vec<u32> {
+    fn touched(&self, prepared: &Prepared<'_>) -> Vec<u32> {
         let seen = if self.learns_pages() { &prepared.recorded.seen[..] } else { &[] };
         seen.iter().map(|seen| (seen.line * CACHE_LINE_BYTES / PAGE_BYTES) as u32).collect()
     }
@@ -231,7 +284,8 @@ fn of_world(error: MemoryError) -> ScenarioError {
 ///
 /// Errors: parameters outside their ranges, a trace that cannot be read, addresses that no memory has.
 pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, ScenarioError> {
-    let prepared = job.prepare()?;
+    let data = job.data()?;
+    let prepared = job.prepare(&data)?;
     let predictor = job.predictor(&prepared);
     run_prepared(job, &prepared, predictor, observer)
 }
@@ -241,7 +295,7 @@ pub fn run(job: &Job<'_>, observer: &mut dyn FnMut(f64) -> bool) -> Result<Run, 
 /// Errors: parameters outside their ranges, a trace that cannot be read, addresses that no memory has.
 pub(crate) fn run_prepared(
     job: &Job<'_>,
-    prepared: &Prepared,
+    prepared: &Prepared<'_>,
     predictor: Option<Box<dyn AnyPredictor>>,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Run, ScenarioError> {
@@ -254,43 +308,83 @@ pub(crate) fn run_prepared(
         program.warm(endpoint, &job.annotations, cores, job.seed).map_err(of_world)?;
     }
     let mut machine = Machine::new(config, backing).map_err(of_world)?;
-    let (mut figures, mut series) = (Vec::new(), Series::default());
+    let mut series = Series::default();
     let count = if job.beside.is_some() { job.programs.len().min(1) } else { job.programs.len() };
     let most = (PIECE / u64::from(cores)).max(1);
-    let [warm, measured] = job.parts(SLOWER);
-    let all = (warm.pieces(most).count() + measured.pieces(most).count() * count).max(1) as f64;
+    let windows = job.windows(prepared);
+    let [warm, measured] = job.parts(SLOWER).map(|part| part.of(windows as u64));
+    let all = ((warm.pieces(most).count() + measured.pieces(most).count() * count) * windows).max(1) as f64;
     let mut done = 0;
-    for number in 0..count {
-        let mut sources = job.sources(prepared, number)?;
-        let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
-            for piece in part.pieces(most) {
-                piece.run_noted(machine, sources, &mut series);
-                machine.memory().check().map_err(of_world)?;
-                done += 1;
-                if !observer(done as f64 / all) {
-                    return Ok(false);
+    let mut so_far: Vec<SoFar> = (0..count).map(|_| SoFar::default()).collect();
+    let mut figures = Vec::new();
+    for window in 0..windows {
+        figures.clear();
+        for number in 0..count {
+            let mut sources = job.sources(prepared, number, window)?;
+            let mut go_on = |machine: &mut Machine<Backing>, sources: &mut [Source<'_>], part: Part| {
+                for piece in part.pieces(most) {
+                    piece.run_noted(machine, sources, &mut series);
+                    machine.memory().check().map_err(of_world)?;
+                    done += 1;
+                    if !observer(done as f64 / all) {
+                        return Ok(false);
+                    }
+                }
+                Ok::<_, ScenarioError>(true)
+            };
+            if number == 0 {
+                // Programs that follow find the caches as those before them leave them.
+                if let Some(kept) = prepared.windows[0].get(window).filter(|_| job.beside.is_none()) {
+                    machine.set_caches(kept.caches());
+                    machine.memory_mut().pass(job.design, prepared.recorded.between(window));
+                }
+                if !go_on(&mut machine, &mut sources, warm)? {
+                    return Ok(None);
                 }
             }
-            Ok::<_, ScenarioError>(true)
-        };
-        if number == 0 && !go_on(&mut machine, &mut sources, warm)? {
-            return Ok(None);
+            let so_far = &mut so_far[number];
+            let here = Counts::of(&machine);
+            let before = here.since(&so_far.counts);
+            let misses = so_far.misses;
+            machine.measure_on(std::mem::take(&mut so_far.measured));
+            if !go_on(&mut machine, &mut sources, measured)? {
+                return Ok(None);
+            }
+            if let Some(error) = sources.iter_mut().find_map(Source::take_error) {
+                return Err(error);
+            }
+            let mut of_program = before.figures(&machine, levels, cores);
+            so_far.misses = of_program.cores.misses;
+            if windows > 1 {
+                // A window has too few requests for intervals of a thousand: it has its own mean.
+                let took = machine.drained().saturating_since(here.at).as_ps() as f64 / 1e3;
+                so_far.intervals_ns.push(took / (so_far.misses - misses).max(1) as f64);
+                of_program.intervals_ns.clone_from(&so_far.intervals_ns);
+            }
+            let begun = *so_far.begun.get_or_insert(here.at);
+            of_program.measured = [begun, machine.drained()];
+            so_far.counts = Counts { at: machine.drained(), ..Counts::of(&machine) }.since(&before);
+            so_far.measured = machine.take_measured();
+            figures.push(Figures { series: series.clone(), ..of_program });
         }
-        let before = Before::of(&machine);
-        machine.measure();
-        if !go_on(&mut machine, &mut sources, measured)? {
-            return Ok(None);
-        }
-        if let Some(error) = sources.iter_mut().find_map(Source::take_error) {
-            return Err(error);
-        }
-        figures.push(Figures { series: series.clone(), ..before.figures(&machine, levels, cores) });
     }
     Ok(Some(figures))
 }
 
-/// Counts at the begin of a measured part.
-struct Before {
+/// Figures of a program over the windows before.
+#[derive(Default)]
+struct SoFar {
+    counts: Counts,
+    measured: Measured,
+    misses: u64,
+    intervals_ns: Vec<f64>,
+    /// Begin of its first measured part.
+    begun: Option<SimTime>,
+}
+
+/// Counts up to a time; those of a measured part are the difference of two.
+#[derive(Default)]
+struct Counts {
     at: SimTime,
     endpoint: Option<EndpointCounters>,
     ahead: Option<(AheadCounters, Cost)>,
@@ -300,7 +394,7 @@ struct Before {
     marks: usize,
 }
 
-impl Before {
+impl Counts {
     fn of(machine: &Machine<Backing>) -> Self {
         let memory = machine.memory();
         Self {
@@ -314,30 +408,45 @@ impl Before {
         }
     }
 
+    /// The counts since `earlier`, which are all where that has none.
+    fn since(&self, earlier: &Self) -> Self {
+        Self {
+            at: SimTime::ZERO + self.at.saturating_since(earlier.at),
+            endpoint: self.endpoint.map(|counts| counts.since(&earlier.endpoint.unwrap_or_default())),
+            ahead: self.ahead.map(|(counts, cost)| {
+                let (before, earlier) = earlier.ahead.unwrap_or_default();
+                (counts.since(&before), Cost { inferences: cost.inferences - earlier.inferences, ..cost })
+            }),
+            path: self.path.map(|(times, count)| {
+                let (before, earlier) = earlier.path.unwrap_or_default();
+                (times.since(&before), count - earlier)
+            }),
+            hinted: [0, 1].map(|part| self.hinted[part] - earlier.hinted[part]),
+            local: self.local - earlier.local,
+            marks: self.marks - earlier.marks,
+        }
+    }
+
     fn figures(&self, machine: &Machine<Backing>, levels: usize, core_count: u32) -> Figures {
         let memory = machine.memory();
         let endpoint = memory.endpoint();
+        let made = Self::of(machine).since(self);
         Figures {
             time: machine.drained().saturating_since(self.at),
             cores: sum(machine.counters()),
             latencies: machine.latencies().clone(),
             commits: machine.commits().clone(),
-            endpoint: endpoint.zip(self.endpoint).map(|(endpoint, before)| endpoint.counters().since(&before)),
+            endpoint: made.endpoint,
             flash: endpoint.and_then(|endpoint| endpoint.medium().flash()).map(|flash| *flash.counters()),
-            path: memory
-                .times()
-                .zip(self.path)
-                .map(|((times, count), (before, earlier))| (times.since(&before), count - earlier)),
-            hinted: [0, 1].map(|part| memory.hinted()[part] - self.hinted[part]),
+            path: made.path,
+            hinted: made.hinted,
             lent: endpoint.and_then(|endpoint| endpoint.lent()).map(|lent| *lent.counters()),
-            ahead: memory.ahead().zip(self.ahead).map(|((counters, cost), (before, earlier))| {
-                (counters.since(&before), Cost { inferences: cost.inferences - earlier.inferences, ..cost })
-            }),
+            ahead: made.ahead,
             intervals_ns: memory.marks()[self.marks..]
                 .windows(2)
                 .map(|pair| pair[1].since(pair[0]).as_ps() as f64 / 1e3 / MARK as f64)
                 .collect(),
-            local_requests: memory.local_requests() - self.local,
+            local_requests: made.local,
             series: Series::default(),
             measured: [self.at, machine.drained()],
             levels,

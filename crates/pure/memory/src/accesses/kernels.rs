@@ -36,6 +36,11 @@ impl<'a> Components<'a> {
         GraphRegions::of(graph).bytes()
     }
 
+    /// Whole computations so far.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     #[inline]
     fn step(&mut self) {
         let vertex = self.vertex as usize;
@@ -90,6 +95,8 @@ pub struct ShortestPaths<'a> {
     vertex: u32,
     edge: u32,
     end: u32,
+    /// Whole computations so far.
+    rounds: u32,
     told: Told,
 }
 
@@ -109,6 +116,7 @@ impl<'a> ShortestPaths<'a> {
             vertex: 0,
             edge: 0,
             end: 0,
+            rounds: 0,
             told: Told::default(),
         };
         paths.begin();
@@ -118,6 +126,11 @@ impl<'a> ShortestPaths<'a> {
     /// Bytes of its arrays: a weight for each edge is one more.
     pub fn bytes(graph: &Graph) -> u64 {
         GraphRegions::of(graph).bytes() + u64::from(graph.edges()) * 4
+    }
+
+    /// Whole computations so far.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
     }
 
     /// The weight of an edge: a hash of its number.
@@ -159,6 +172,7 @@ impl<'a> ShortestPaths<'a> {
         }
         if self.head == self.tail {
             self.root = (self.root + 1) % self.graph.vertices();
+            self.rounds += 1;
             self.begin();
         }
         let place = (self.head % self.queue.len() as u64) as usize;
@@ -186,6 +200,8 @@ pub struct Triangles<'a> {
     /// Ends of both that count are below this.
     below: u32,
     found: u64,
+    /// Whole computations so far.
+    rounds: u32,
     told: Told,
 }
 
@@ -194,12 +210,28 @@ impl<'a> Triangles<'a> {
     pub fn new(graph: &'a Graph) -> Self {
         let (edge, end) = graph.edges_of(0);
         let regions = GraphRegions::of(graph);
-        Self { graph, regions, vertex: 0, edge, end, lists: [(0, 0); 2], below: 0, found: 0, told: Told::default() }
+        Self {
+            graph,
+            regions,
+            vertex: 0,
+            edge,
+            end,
+            lists: [(0, 0); 2],
+            below: 0,
+            found: 0,
+            rounds: 0,
+            told: Told::default(),
+        }
     }
 
     /// Bytes of its arrays.
     pub fn bytes(graph: &Graph) -> u64 {
         GraphRegions::of(graph).bytes()
+    }
+
+    /// Whole computations so far.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
     }
 
     #[inline]
@@ -236,6 +268,7 @@ impl<'a> Triangles<'a> {
         self.vertex = (self.vertex + 1) % self.graph.vertices();
         if self.vertex == 0 {
             self.found = 0;
+            self.rounds += 1;
         }
         self.told.load(self.regions.begin(self.vertex), 0);
         (self.edge, self.end) = self.graph.edges_of(self.vertex);

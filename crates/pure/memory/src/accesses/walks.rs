@@ -53,6 +53,8 @@ pub struct PageRank<'a> {
     edge: u32,
     end: u32,
     sum: f64,
+    /// Whole passes so far.
+    rounds: u32,
     told: Told,
 }
 
@@ -73,6 +75,7 @@ impl<'a> PageRank<'a> {
             edge,
             end,
             sum: 0.0,
+            rounds: 0,
             told,
         }
     }
@@ -80,6 +83,11 @@ impl<'a> PageRank<'a> {
     /// The ranks that the last whole pass has written.
     pub fn ranks(&self) -> &[f64] {
         &self.ranks[self.read]
+    }
+
+    /// Whole passes so far.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
     }
 
     #[inline]
@@ -99,6 +107,7 @@ impl<'a> PageRank<'a> {
         self.vertex += 1;
         if self.vertex == self.graph.vertices() {
             (self.vertex, self.read) = (0, write);
+            self.rounds += 1;
         }
         self.told.load(self.regions.begin(self.vertex), 0);
         (self.edge, self.end) = self.graph.edges_of(self.vertex);

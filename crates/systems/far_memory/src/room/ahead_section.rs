@@ -189,6 +189,11 @@ pub(super) struct KernelSection {
     /// Requests of the last level in a thousand instructions, by which the instructions between accesses are chosen.
     #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0))]
     pub(super) misses_per_thousand: f64,
+    /// Windows at equal distances over the whole computation, over which the accesses before figures count and while they do are spread.
+    /// Caches hold at each what the computation has left in them up to there. For want of windows, accesses are those at the begin.
+    #[serde(default)]
+    #[schemars(range(min = 2, max = 1000))]
+    pub(super) windows: Option<u32>,
 }
 
 /// A kernel by its name.

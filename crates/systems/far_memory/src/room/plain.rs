@@ -100,6 +100,7 @@ fn run(
         trace: trace.as_ref(),
         paces: &[pace],
         beside: None,
+        windows: memory.program.as_deref().map_or(1, |name| memory.windows(name)),
         warm_accesses: memory.warm_accesses,
         accesses: memory.accesses,
         seed: scenario.seed,

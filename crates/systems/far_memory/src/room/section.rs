@@ -572,6 +572,11 @@ impl MemorySection {
         kernel.or_else(|| self.regular.get(name).map(|regular| regular.misses_per_thousand))
     }
 
+    /// Windows over which the accesses of a program are spread.
+    pub(super) fn windows(&self, name: &str) -> u32 {
+        self.kernel.get(name).and_then(|kernel| kernel.windows).unwrap_or(1)
+    }
+
     /// Share of the misses that the first eight functions of a mix make.
     pub(super) fn share_of_hot_functions(&self, name: &str) -> f64 {
         let Ok(Program::Mix(config)) = self.program(name, 0) else { return f64::NAN };

@@ -206,6 +206,7 @@ impl CxlRun {
             trace: None,
             paces: &[],
             beside: None,
+            windows: 1,
             warm_accesses: memory.warm_accesses / u64::from(cores),
             accesses: accesses.max(1),
             seed: base.seed,

@@ -77,15 +77,14 @@ fn base(settings: &[String], files: &'static dyn Files) -> Result<Base, Scenario
 mod tests {
     use super::*;
     use flashyard_describe::NoFiles;
-    use flashyard_describe::reproduce::assert_complete;
+    use flashyard_describe::reproduce::{NamedRun, assert_complete};
 
     #[test]
     fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {
         assert_complete(&study(&[], &NoFiles).expect("the study is complete"), 28);
     }
 
-    #[test]
-    fn every_run_of_the_study_can_be_made() {
+    fn small() -> Base {
         let small = [
             "memory.accesses=2000",
             "memory.warm_accesses=2000",
@@ -96,7 +95,26 @@ mod tests {
             "memory.ahead.training_requests=64",
         ]
         .map(str::to_owned);
-        let base = base(&small, &NoFiles).expect("the settings are good");
+        base(&small, &NoFiles).expect("the settings are good")
+    }
+
+    #[test]
+    fn the_windows_of_a_kernel_make_one_record_with_its_misses() {
+        let base = small();
+        for design in [Design::CxlSsd, Design::Isb, Design::Oracle] {
+            let run = runs::of("sssp", design);
+            let record = run.carry_out(&base, &NoFiles, &mut |_| true).expect("its laws hold").expect("it ends");
+            let point = &record.points[0];
+            // Twenty windows of a hundred accesses each.
+            let misses = point.misses_per_thousand;
+            assert!((misses / 11.03 - 1.0).abs() < 0.02, "{misses} of {} instructions", point.instructions);
+            assert!(point.seconds > 0.0 && point.interval_ns[0] > 0.0 && point.interval_ns[0] <= point.interval_ns[1]);
+        }
+    }
+
+    #[test]
+    fn every_run_of_the_study_can_be_made() {
+        let base = small();
         let study = study(&[], &NoFiles).expect("the study is complete");
         for run in &study.runs {
             run.shortened(&base).unwrap_or_else(|error| panic!("{run:?}: {error}"));

@@ -227,7 +227,7 @@ impl ExpandRun {
     fn figures(&self, base: &Base, observer: &mut dyn FnMut(f64) -> bool) -> Result<Option<OfPoints>, ScenarioError> {
         let memory = &base.memory;
         let beside = self.program == "mixed";
-        let names: Vec<&str> =
+        let names: Vec<&'static str> =
             if beside { MIXED.to_vec() } else { std::iter::once(self.program).chain(self.then).collect() };
         let programs: Vec<Program> =
             names.iter().map(|name| memory.program(name, base.seed)).collect::<Result<_, _>>()?;
@@ -246,8 +246,9 @@ impl ExpandRun {
             }
         }
         parts.ahead = Some(ahead);
-        let job = Made { run: self, memory, programs: &programs, paces: &paces, part, seed: base.seed };
-        let prepared = job.on(&parts).prepare()?;
+        let job = Made { run: self, memory, names: &names, programs: &programs, paces: &paces, part, seed: base.seed };
+        let data = job.on(&parts).data()?;
+        let prepared = job.on(&parts).prepare(&data)?;
         let trained = job.on(&parts).predictor(&prepared);
         let points = self.points();
         let count = points.len() as f64;
@@ -288,6 +289,7 @@ impl ExpandRun {
 struct Made<'a> {
     run: &'a ExpandRun,
     memory: &'a MemorySection,
+    names: &'a [&'static str],
     programs: &'a [Program],
     paces: &'a [Option<f64>],
     /// The part of the accesses that it makes.
@@ -308,6 +310,7 @@ impl Made<'_> {
                 // The parts of a mixture shrink with the accesses of kernels, as in tests.
                 MIXED_TIMES.map(|span| SimSpan::from_ps(span.as_ps() * self.memory.accesses.min(1_000_000) / 1_000_000))
             }),
+            windows: self.memory.windows(self.names[0]),
             warm_accesses: self.memory.warm_accesses / self.part,
             accesses: (self.memory.accesses / self.part).max(1),
             seed: self.seed,
