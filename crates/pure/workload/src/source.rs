@@ -36,6 +36,6 @@ impl SourceError {
 
     /// An arrival that `SimTime` cannot hold.
     pub(crate) fn beyond_time() -> Self {
-        Self("an arrival lies beyond the end of simulated time, 213 days; replay fewer rounds or faster".to_owned())
+        Self("an arrival lies beyond the end of simulated time, 213 days; replay fewer rounds, or faster (workload.speed)".to_owned())
     }
 }

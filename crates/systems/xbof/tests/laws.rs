@@ -41,28 +41,12 @@ fn every_design_obeys_the_laws_on_random_workloads() {
     }
 }
 
-#[test]
-fn drives_whose_cores_move_what_is_collected_obey_the_laws() {
-    let list = [
-        "drive.cycles_per_moved_slice=2000",
-        "drive.blocks_per_plane=32",
-        "drive.overwritten=2",
-        "workload.pattern=uniform",
-    ];
-    let more = ["workload.read_share=0.2", "workload.depth=16", "run.warmup=25 ms", "run.measure=15 ms"];
-    for design in [Design::Conv, Design::Xbof] {
-        let figures = run(design, &settings(&[&list[..], &more[..]].concat()));
-        assert!(figures.sanity.holds(), "{design:?}: {:#?}", figures.sanity);
-        assert!(figures.drives.iter().any(|drive| drive.ftl.moved_slots > 0), "{design:?} has collected nothing");
-    }
-}
-
-/// One drive that suspends programs for reads, for a moment.
-const SUSPENDED: &str = r#"
-name = "suspended"
+/// Two drives for a moment, which may suspend programs for reads.
+const SHORT: &str = r#"
+name = "short"
 designs = ["conv"]
 [jbof]
-drives = 1
+drives = 2
 busy_drives = 1
 [drive]
 profile = "tlc-gen4-1920gb"
@@ -84,9 +68,23 @@ measure = "100 us"
 fn a_window_that_ends_beside_a_suspended_program_has_figures() {
     for seed in 1..=8 {
         let seed = format!("seed={seed}");
-        let scenario = resolve(SUSPENDED, "suspended", &settings(&[&seed]), &NoFiles).expect("it is good").scenario;
+        let scenario = resolve(SHORT, "short", &settings(&[&seed]), &NoFiles).expect("it is good").scenario;
         let run = run_design(&scenario, Design::Conv, &NoFiles, &mut |_| true).expect("it runs");
         assert!(run.figures.sanity.holds(), "{seed}: {:#?}", run.figures.sanity);
+    }
+}
+
+#[test]
+fn drives_whose_cores_move_what_is_collected_obey_the_laws() {
+    let drive = ["channels=2", "dies_per_channel=2", "planes_per_die=1", "blocks_per_plane=32", "pages_per_block=12"];
+    let more = ["over_provisioning=0.25", "write_buffer=1 MiB", "overwritten=3", "cycles_per_moved_slice=2000"];
+    let mut list: Vec<String> = drive.iter().chain(&more).map(|key| format!("drive.{key}")).collect();
+    list.extend(settings(&["seed=1", "workload.read_share=0.2", "workload.depth=16", "run.measure=100 ms"]));
+    let scenario = resolve(SHORT, "short", &list, &NoFiles).expect("it is good").scenario;
+    for design in [Design::Conv, Design::Xbof] {
+        let figures = run_design(&scenario, design, &NoFiles, &mut |_| true).expect("it runs").figures;
+        assert!(figures.sanity.holds(), "{design:?}: {:#?}", figures.sanity);
+        assert!(figures.drives.iter().any(|drive| drive.ftl.moved_slots > 0), "{design:?} has collected nothing");
     }
 }
 
