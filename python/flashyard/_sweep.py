@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    #: The rows of a point, or why it failed.
-    Found = pyarrow.Table | str
-
 #: A point of a sweep: keys with their values, as texts.
 Point = dict[str, str]
 
@@ -103,7 +100,7 @@ def sweep(
     tell, end = chosen(progress)
     finished = len(points) - len(missing)
     failed: dict[int, str] = {}
-    carry_out: Callable[[str, Common, Work, int], Iterator[tuple[int, Found]]] = (
+    carry_out: Callable[[str, Common, Work, int], Iterator[tuple[int, pyarrow.Table | str]]] = (
         _on_threads if on == "threads" else _on_ray
     )
     try:
@@ -155,7 +152,7 @@ TOLD = 10
 Work = list[tuple[int, Point]]
 
 
-def _point(common: Common, point: Point) -> Found:
+def _point(common: Common, point: Point) -> pyarrow.Table | str:
     """The rows of a point, with its values in front, or why it failed. It runs in a worker, perhaps on another machine."""
     import pyarrow
 
@@ -173,7 +170,7 @@ def _point(common: Common, point: Point) -> Found:
     return rows
 
 
-def _on_threads(_: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, Found]]:
+def _on_threads(_: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table | str]]:
     pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
     try:
         running = {pool.submit(_point, common, point): number for number, point in work}
@@ -192,7 +189,7 @@ RETRIES = 5
 QUEUED = 1000
 
 
-def _on_ray(on: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, Found]]:
+def _on_ray(on: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table | str]]:
     try:
         import ray
     except ImportError as error:

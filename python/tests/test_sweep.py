@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -54,12 +55,15 @@ def test_a_mistake_at_a_point_is_an_exception(tmp_path: Path) -> None:
 
 
 def test_a_point_with_a_design_that_fails_is_not_kept(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "scenarios" / "mixed" / "scenario.toml").read_text()
-    unequal = text.replace("drive.cores = 2 ", "drive.blocks_per_plane = 512 # [A] unequal\ndrive.cores = 2 ")
-    designs = {"designs": [["shrunk"], ["vh"]]}
+    mixed = tmp_path / "mixed"
+    shutil.copytree(Path(__file__).parents[2] / "scenarios" / "mixed", mixed)
+    scenario = mixed / "scenario.toml"
+    text = scenario.read_text()
+    scenario.write_text(text.replace("drive.cores = 2 ", "drive.blocks_per_plane = 512 # [A] unequal\ndrive.cores = 2 "))
+    designs = {"designs": [["shrunk"], ["vh", "shrunk"]]}
     with pytest.raises(flashyard.FlashyardError, match="1 of 2 points failed"):
-        flashyard.sweep(unequal, designs, out=tmp_path, set={"run.measure": "2 ms"}, progress=False)
-    assert len(list(tmp_path.glob("*.parquet"))) == 1
+        flashyard.sweep(scenario, designs, out=tmp_path / "out", set={"run.measure": "2 ms"}, progress=False)
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 1
 
 
 def workers() -> list[int]:
