@@ -308,7 +308,7 @@ fn nbd(address: SocketAddr) -> (TcpStream, u64, u16) {
 }
 
 #[test]
-fn a_resize_whose_client_has_left_keeps_nobody_out() {
+fn a_resize_whose_client_has_left_keeps_no_client_out() {
     // Deallocations do not end while this test runs.
     crowd::serve(Limits::default(), Tempo::Scaled(1e-7), |served| {
         let (mut socket, size, _) = nbd(served.nbd);

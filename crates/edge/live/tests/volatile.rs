@@ -246,26 +246,27 @@ fn what_a_power_cut_has_left_outlasts_the_process() {
     assert!(seen.reverted > 5, "{}", seen.reverted);
 }
 
+/// A host of the drive, which looks at its flash before it takes commands.
+fn host_of(address: SocketAddr) -> Host {
+    let begun = Instant::now();
+    loop {
+        let config = InitiatorConfig::new("nqn.2026-11.org.example:host", hosted::NQN);
+        match Host::connect(address, config, PATIENCE) {
+            Ok(host) => return host,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_host_loses_a_write_and_not_a_forced_or_flushed_one() {
     let scenario = scenario_with(&["drive.power_loss_protection=false", "designs=[\"shrunk\"]", "drive.filled=0"]);
     // Without a clock, too, time passes in which the drive gets ready, though no host can ask it for anything before.
     hosted::serve(&scenario, None, Tempo::Off, |address, handle| {
-        let connect = || {
-            let begun = Instant::now();
-            loop {
-                let config = InitiatorConfig::new("nqn.2026-11.org.example:host", hosted::NQN);
-                match Host::connect(address, config, PATIENCE) {
-                    Ok(host) => return host,
-                    // The drive looks at its flash before it takes commands.
-                    Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        };
         let block = |byte: u8| vec![byte; 4096];
         let range = |lba| BlockRange { lba, blocks: 1 };
-        let mut host = connect();
+        let mut host = host_of(address);
         let mut run = |command, data| {
             assert_eq!(host.command(1, command, data, 0).expect("an answer").status, Status::SUCCESS);
         };
@@ -277,7 +278,7 @@ fn a_host_loses_a_write_and_not_a_forced_or_flushed_one() {
         run(NvmCommand::Write { range: range(1), fua: false }, block(4));
         control(&handle, Control::Pull { drive: DRIVE });
         control(&handle, Control::Insert { drive: DRIVE });
-        let mut host = connect();
+        let mut host = host_of(address);
         let mut read = |lba| {
             let command = NvmCommand::Read { range: range(lba), fua: false };
             host.command(1, command, Vec::new(), 4096).expect("an answer").data
@@ -333,17 +334,6 @@ fn a_cut_takes_blocks_from_what_a_namespace_has_in_use_as_well() {
     let scenario = scenario_with(&["drive.power_loss_protection=false", "designs=[\"shrunk\"]", "drive.filled=0"]);
     let shape = hosted::Shape::divided(&[40, 40], None);
     hosted::serve_shaped(shape, &scenario, None, Tempo::Off, |address, handle| {
-        let connect = || {
-            let begun = Instant::now();
-            loop {
-                let config = InitiatorConfig::new("nqn.2026-11.org.example:host", hosted::NQN);
-                match Host::connect(address, config, PATIENCE) {
-                    Ok(host) => return host,
-                    Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-                }
-                std::thread::sleep(Duration::from_millis(5));
-            }
-        };
         let write = |host: &mut Host, lba, fua| {
             let command = NvmCommand::Write { range: BlockRange { lba, blocks: 1 }, fua };
             assert_eq!(host.command(2, command, vec![7; 4096], 0).expect("an answer").status, Status::SUCCESS);
@@ -355,13 +345,13 @@ fn a_cut_takes_blocks_from_what_a_namespace_has_in_use_as_well() {
                 IdentifyNamespace::read_from_bytes(&data).expect("it is whole").used_blocks.get() == blocks
             });
         };
-        let mut host = connect();
+        let mut host = host_of(address);
         write(&mut host, 0, true);
         write(&mut host, 1, false);
         await_in_use(&mut host, 2);
         control(&handle, Control::Pull { drive: DRIVE });
         control(&handle, Control::Insert { drive: DRIVE });
-        let mut host = connect();
+        let mut host = host_of(address);
         await_in_use(&mut host, 1);
         write(&mut host, 1, true);
         await_in_use(&mut host, 2);

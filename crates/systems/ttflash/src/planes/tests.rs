@@ -17,7 +17,7 @@ fn run(collection: Collection, percent: u32) -> PlaneRun {
 }
 
 fn figures(run: PlaneRun) -> PlaneFigures {
-    carry_out(run, &mut |_| true).expect("nobody stops it")
+    carry_out(run, &mut |_| true).expect("the observer lets it go on")
 }
 
 #[test]
