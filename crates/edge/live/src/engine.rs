@@ -458,6 +458,7 @@ impl Engine {
     fn follow(&mut self) -> Result<(), EngineError> {
         let mut effects = std::mem::take(&mut self.effects);
         self.session.take_effects(&mut effects);
+        self.media.touch(&effects);
         for effect in effects.drain(..) {
             match effect {
                 Effect::Payload { drive, movement } => {

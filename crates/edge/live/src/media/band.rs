@@ -225,6 +225,12 @@ impl Band {
         [DATA, LOST].contains(&word(12)).then(|| word(8))
     }
 
+    /// Loads the record of a slot, and returns its first byte.
+    #[inline]
+    pub(super) fn touch(&self, slot: u32) -> u8 {
+        self.mapping.bytes()[self.at(slot)]
+    }
+
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Found {
         let at = self.at(slot);

@@ -203,6 +203,13 @@ impl DriveMedia {
         self.layout.split(next).1 != 0
     }
 
+    /// Loads the record of a written slot, and returns a byte of it.
+    #[inline]
+    pub(super) fn touch(&self, slot: Slot) -> u8 {
+        // A slot that another one stands for may have no place on the disk, and looking at it may need one.
+        if self.unkept.is_empty() { self.band.touch(slot.get()) } else { 0 }
+    }
+
     /// Takes over what the drive holds before it is used: slots that are current, and hold zeros.
     ///
     /// Errors: the disk has no room; others of the operating system.

@@ -9,7 +9,7 @@ use super::recover::RecoveryReport;
 use super::tuples::{Entry, Tuples};
 use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::SuperblockContents;
-use flashyard_served::{Control, Served};
+use flashyard_served::{Control, Effect, Served};
 use flashyard_ssd::Movement;
 use flashyard_units::DriveId;
 use std::collections::BTreeSet;
@@ -68,6 +68,19 @@ impl Media {
     /// The bytes that a write has just left in a place of a drive are not to be believed. Panics beyond the drives.
     pub(crate) fn lose(&mut self, drive: DriveId, logical: u32, slot: Slot) {
         self.drives[drive.index()].lost(logical, slot);
+    }
+
+    /// Loads the records of the copies that the writes among `effects` replace: the misses of all overlap, and the records are
+    /// in the caches when they are changed.
+    pub(crate) fn touch(&self, effects: &[Effect]) {
+        let replaced = effects.iter().filter_map(|effect| match effect {
+            Effect::Payload { drive, movement: Movement::Written { before, .. } } if before.is_some() => {
+                Some((drive, *before))
+            }
+            _ => None,
+        });
+        let touched = replaced.map(|(drive, slot)| self.drive(*drive).touch(slot)).fold(0, u8::wrapping_add);
+        std::hint::black_box(touched);
     }
 
     /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there
