@@ -251,6 +251,7 @@ impl DriveFigures {
         let geometry = &drive.data.flash.nand.config().geometry;
         let cores = window * u64::from(drive.compute.cores());
         let dies = u64::from(geometry.dies());
+        let share = |busy: SimSpan, servers: u64| busy.ratio_of(window * servers).min(1.0);
         let streams = || bench.streams.iter().filter(|stream| stream.volume.index() == number);
         let sum = |figure: fn(&Stream) -> u64| streams().map(figure).sum();
         let mut latency = LatencyHistogram::new();
@@ -265,9 +266,10 @@ impl DriveFigures {
             processor_utilization: (ended.busy - begun.busy).ratio_of(cores).min(1.0),
             lent_utilization: (ended.lent - begun.lent).ratio_of(cores).min(1.0),
             link_utilization: (ended.link_busy - begun.link_busy).ratio_of(window).min(1.0),
-            bus_utilization: ended.bus.saturating_sub(begun.bus).ratio_of(window * u64::from(geometry.channels)),
-            die_utilization: ended.die.saturating_sub(begun.die).ratio_of(window * dies),
-            array_utilization: ended.array.saturating_sub(begun.array).ratio_of(window * dies).min(1.0),
+            // Times are booked whole as work begins, so that more than the window may be booked in it.
+            bus_utilization: share(ended.bus.saturating_sub(begun.bus), u64::from(geometry.channels)),
+            die_utilization: share(ended.die.saturating_sub(begun.die), dies),
+            array_utilization: share(ended.array.saturating_sub(begun.array), dies),
             cache,
             medium,
             ftl: ended.ftl.since(&begun.ftl),
