@@ -22,7 +22,7 @@ pub struct OracleConfig {
 pub struct Oracle {
     config: OracleConfig,
     /// Lines in the order of their requests.
-    lines: Vec<u32>,
+    lines: Vec<u64>,
     /// The next request.
     at: usize,
     /// The first request that was not looked at yet.
@@ -37,7 +37,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// An oracle for a program that asks for `lines` in this order. Accuracies below a hundredth are taken as that.
-    pub fn new(config: OracleConfig, lines: Vec<u32>, rng: Rng) -> Self {
+    pub fn new(config: OracleConfig, lines: Vec<u64>, rng: Rng) -> Self {
         let bound = lines.iter().copied().max().map_or(1, |line| u64::from(line) + 1);
         let accuracy = config.accuracy.clamp(0.01, 1.0);
         let config = OracleConfig { accuracy, ..config };
@@ -55,7 +55,7 @@ impl Predictor for Oracle {
         self.frontier = self.frontier.max(self.at);
         let end = (self.at + ahead as usize).min(self.lines.len());
         while self.frontier < end {
-            let (line, after) = (u64::from(self.lines[self.frontier]), (self.frontier - self.at + 1) as u32);
+            let (line, after) = (self.lines[self.frontier], (self.frontier - self.at + 1) as u32);
             self.frontier += 1;
             if self.rng.unit() >= self.config.coverage {
                 continue;
@@ -84,7 +84,7 @@ mod tests {
     proptest! {
         #[test]
         fn shares_are_reached(coverage in 0.1_f64..1.0, accuracy in 0.3_f64..1.0, ahead in 1_u32..100, seed: u64) {
-            let lines: Vec<u32> = (0..20_000_u32).map(|request| request.wrapping_mul(2_654_435_761) >> 8).collect();
+            let lines: Vec<u64> = (0..20_000_u32).map(|request| (request.wrapping_mul(2_654_435_761) >> 8).into()).collect();
             let config = OracleConfig { coverage, accuracy };
             let mut oracle = Oracle::new(config, lines.clone(), Rng::named(seed, "oracle"));
             let mut predicted = Vec::new();

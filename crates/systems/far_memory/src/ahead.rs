@@ -174,7 +174,7 @@ pub(crate) fn predictor(
         Design::BestOffset => Box::new(BestOffset::new(ahead.offset_delay)),
         Design::Isb => Box::new(Isb::new(ahead.isb_lines, ahead.isb_degree)),
         Design::Oracle => {
-            let lines = recorded.run().map(|seen| seen.line as u32).collect();
+            let lines = recorded.run().map(|seen| seen.line).collect();
             Box::new(Oracle::new(ahead.oracle, lines, Rng::named(seed, "oracle")))
         }
         Design::Lstm => lstm(before, ahead.lstm, &training),
