@@ -9,7 +9,7 @@
 //!
 //! Source: [P] sheet micro-expand §3.1 to §3.3, §3.6 and §3.7.
 
-use crate::path::{Device, Expander};
+use crate::path::{Device, Expander, Served};
 use crate::reflector::{Held, Reflector};
 use flashyard_cxl::{
     CACHE_LINE_BYTES, Completes, HITS_OF_A_NOTICE, Hint, Memory, MemoryAccess, MemoryLimits, PushMessage, Transaction,
@@ -19,7 +19,7 @@ use flashyard_kernel::Rng;
 use flashyard_prefetch::{Arrivals, Predicted, Predictor, Seen};
 use flashyard_units::{SimSpan, SimTime};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Lines that addresses of 64 bits have.
 const LINES: u64 = u64::MAX / CACHE_LINE_BYTES;
@@ -29,8 +29,8 @@ pub trait Stages: Device {
     /// Brings the page of a line into internal DRAM; returns when it is there.
     fn stage(&mut self, now: SimTime, address: u64) -> SimTime;
 
-    /// Reads a line to push it; returns when it can leave.
-    fn take(&mut self, now: SimTime, address: u64) -> SimTime;
+    /// Reads a line to push it: when it can leave, and whether it waits for the medium until then.
+    fn take(&mut self, now: SimTime, address: u64) -> Served;
 }
 
 /// Where predictions are made.
@@ -147,6 +147,8 @@ pub struct Ahead<D, P> {
     /// Lines to fetch, the first on top; one counts while its line is in `planned` with its time.
     schedule: BinaryHeap<Reverse<(SimTime, u64)>>,
     planned: Reflector,
+    /// Lines that inferences under way at the device will give, by their ends, and when they are expected to be asked for.
+    inferred: VecDeque<(SimTime, u64, SimTime)>,
     /// Hits that the device has not been told of.
     notices: [(Seen, SimTime); HITS_OF_A_NOTICE],
     noticed: usize,
@@ -167,6 +169,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             arrivals: Arrivals::default(),
             schedule: BinaryHeap::with_capacity(1024),
             planned: Reflector::new((2 * ahead[1]).max(64)),
+            inferred: VecDeque::new(),
             notices: [(Seen { line: 0, counter: 0 }, SimTime::ZERO); HITS_OF_A_NOTICE],
             noticed: 0,
             predicted: Vec::with_capacity(64),
@@ -205,7 +208,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         let mut predicted = std::mem::take(&mut self.predicted);
         for seen in requests {
             self.buffer.remove(seen.line);
-            self.planned.remove(seen.line);
+            self.forget(seen.line);
             if learns {
                 predicted.clear();
                 self.predictor.observe(*seen, self.config.ahead[0], &mut predicted);
@@ -219,12 +222,28 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         self.last_issued
     }
 
-    /// Fetches what is due by `until`.
+    /// Takes a line off the schedule, or out of what is inferred; returns whether it was there.
+    fn forget(&mut self, line: u64) -> bool {
+        let was_planned = self.planned.remove(line).is_some();
+        let inferred = self.inferred.iter().position(|inferred| inferred.1 == line);
+        inferred.map(|place| self.inferred.remove(place)).is_some() || was_planned
+    }
+
+    /// Fetches what is due by `until`, and plans what inferences have given by then, in the order of their times.
     #[inline]
     fn fetch_due(&mut self, until: SimTime) {
-        while let Some(&Reverse((due, line))) = self.schedule.peek()
-            && due <= until
-        {
+        loop {
+            let fetched = self.schedule.peek().map_or(SimTime::MAX, |next| next.0.0);
+            if let Some(&(ends, line, expected)) = self.inferred.front()
+                && ends <= until.min(fetched)
+            {
+                self.inferred.pop_front();
+                if !self.is_known(line) {
+                    self.plan_at_device(ends, line, expected);
+                }
+                continue;
+            }
+            let Some(&Reverse((due, line))) = self.schedule.peek().filter(|next| next.0.0 <= until) else { break };
             self.schedule.pop();
             if self.planned.find(line).is_some_and(|planned| planned.issued == due) {
                 self.planned.remove(line);
@@ -244,8 +263,8 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
                 (now, self.expander.answer(arrives, &access))
             }
             Place::Device => {
-                let ready = self.expander.device_mut().take(now, address);
-                let arrives = self.expander.push(ready, PushMessage::Push.bytes());
+                let taken = self.expander.device_mut().take(now, address);
+                let arrives = self.expander.push(taken, PushMessage::Push.bytes());
                 self.expander.tell(Direction::In, PushMessage::PushAnswer.bytes());
                 (now, arrives)
             }
@@ -281,21 +300,40 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         if line >= LINES {
             return;
         }
-        if self.buffer.find(line).is_some() || self.planned.find(line).is_some() {
-            self.counters.known += 1;
+        if self.is_known(line) {
             return;
         }
-        let mut due = now + self.config.inference;
-        if self.config.place == Place::Device {
-            let expected = self.arrivals.expected(prediction.after).unwrap_or(now);
-            if expected < now {
-                self.counters.too_late += 1;
-                return;
-            }
-            let staged = self.expander.device_mut().stage(due, line * CACHE_LINE_BYTES);
-            let in_time = SimTime::from_ps(expected.as_ps().saturating_sub(self.config.end_to_end.as_ps()));
-            due = due.max(staged).max(in_time);
+        let ends = now + self.config.inference;
+        if self.config.place == Place::Host {
+            return self.schedule(ends, line);
         }
+        let expected = self.arrivals.expected(prediction.after).unwrap_or(now);
+        if expected < now {
+            self.counters.too_late += 1;
+        } else if self.config.inference == SimSpan::ZERO {
+            self.plan_at_device(now, line, expected);
+        } else {
+            // The medium works in the order in which it is asked, and is asked when the line is known.
+            self.inferred.push_back((ends, line, expected));
+        }
+    }
+
+    /// Whether a predicted line is at the host, or scheduled.
+    fn is_known(&mut self, line: u64) -> bool {
+        let is_known = self.buffer.find(line).is_some() || self.planned.find(line).is_some();
+        self.counters.known += u64::from(is_known);
+        is_known
+    }
+
+    /// Brings a line that the device has predicted into internal DRAM, and schedules its push.
+    fn plan_at_device(&mut self, now: SimTime, line: u64, expected: SimTime) {
+        let staged = self.expander.device_mut().stage(now, line * CACHE_LINE_BYTES);
+        let in_time = SimTime::from_ps(expected.as_ps().saturating_sub(self.config.end_to_end.as_ps()));
+        self.schedule(now.max(staged).max(in_time), line);
+    }
+
+    /// Schedules the fetch of a line.
+    fn schedule(&mut self, mut due: SimTime, line: u64) {
         if self.config.spoiled > 0.0 && self.rng.unit() < self.config.spoiled {
             due += (self.config.end_to_end + self.config.lead) * 2;
         }
@@ -360,7 +398,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             self.fetch_due(arrives);
         }
         let answered = self.expander.answer(arrives, access);
-        if self.planned.remove(seen.line).is_some() {
+        if self.forget(seen.line) {
             self.counters.late_scheduled += 1;
         }
         let done = match self.buffer.remove(seen.line) {

@@ -26,8 +26,8 @@ impl Stages for Fixed {
         now + self.staged
     }
 
-    fn take(&mut self, now: SimTime, _: u64) -> SimTime {
-        now + self.line
+    fn take(&mut self, now: SimTime, _: u64) -> Served {
+        Served { at: now + self.line, from_medium: false }
     }
 }
 
@@ -102,6 +102,38 @@ fn a_read_with_a_counter_takes_the_sum_of_its_parts_and_a_hit_the_buffer() {
 }
 
 #[test]
+fn an_inference_delays_pushes_and_asks_the_medium_for_nothing_before_its_end() {
+    /// Notes when pages are asked for.
+    struct Noting(Vec<SimTime>);
+    impl Device for Noting {
+        fn serve(&mut self, now: SimTime, _: &MemoryAccess) -> Served {
+            Served { at: now, from_medium: false }
+        }
+    }
+    impl Stages for Noting {
+        fn stage(&mut self, now: SimTime, _: u64) -> SimTime {
+            self.0.push(now);
+            now
+        }
+
+        fn take(&mut self, now: SimTime, _: u64) -> Served {
+            Served { at: now, from_medium: false }
+        }
+    }
+    let inference = SimSpan::from_us(2);
+    let config = AheadConfig { inference, ..config(Place::Device, 0) };
+    let mut memory = Ahead::new(config, Expander::new(path(0), Noting(Vec::new())), Next);
+    let mut load = |now, line: u64| memory.access(now, 0, &MemoryAccess::lines(Transaction::Load, line * 64, 1));
+    load(AT(0), 7);
+    load(AT(1000), 1007);
+    load(AT(10_000), 8);
+    let arrived = path(0).one_way() + path(0).link_rate.span_of(wire_bytes(80));
+    let (first, second) = (AT(0) + arrived + inference, AT(1000) + arrived + inference);
+    assert_eq!(memory.expander().device().0, [first, first, second, second]);
+    assert_eq!(memory.counters().hits, 1);
+}
+
+#[test]
 fn requests_without_time_take_their_lines_out_of_the_buffer_and_count_nowhere() {
     let mut memory = memory(Place::Device, 0, Next);
     load(&mut memory, SimTime::ZERO, 7);
@@ -142,7 +174,7 @@ fn eight_hits_make_a_notice() {
 fn a_line_that_arrives_when_it_is_expected_is_not_asked_for() {
     // A constant stream that the oracle knows: all but the first lines are in the buffer in time, at every depth of switches.
     for switches in 0..5 {
-        let lines: Vec<u32> = (0..2000).collect();
+        let lines: Vec<u64> = (0..2000).collect();
         let oracle = Oracle::new(OracleConfig { coverage: 1.0, accuracy: 1.0 }, lines, Rng::named(1, "test"));
         let mut memory = memory(Place::Device, switches, oracle);
         for line in 0..2000 {
@@ -157,7 +189,7 @@ fn a_line_that_arrives_when_it_is_expected_is_not_asked_for() {
 
 #[test]
 fn a_latency_that_is_taken_too_small_makes_pushes_late() {
-    let lines: Vec<u32> = (0..2000).collect();
+    let lines: Vec<u64> = (0..2000).collect();
     let oracle = Oracle::new(OracleConfig { coverage: 1.0, accuracy: 1.0 }, lines, Rng::named(1, "test"));
     let device = Fixed { staged: SimSpan::from_us(3), line: SimSpan::from_ns(50) };
     let unaware = AheadConfig { end_to_end: path(0).one_way() * 2, ..config(Place::Device, 4) };
@@ -176,7 +208,7 @@ proptest! {
     ) {
         let place = if at_host { Place::Host } else { Place::Device };
         let mut rng = Rng::named(seed, "requests");
-        let lines: Vec<u32> = (0..1000).map(|_| rng.below(24) as u32).collect();
+        let lines: Vec<u64> = (0..1000).map(|_| rng.below(24)).collect();
         let oracle = Oracle::new(OracleConfig { coverage: 0.9, accuracy: 0.9 }, lines, Rng::named(seed, "oracle"));
         let mut memory = memory(place, 1, oracle);
         let (mut now, mut stored, mut hits) = (SimTime::ZERO, BTreeMap::new(), 0);

@@ -243,6 +243,7 @@ impl Endpoint {
                 left.push(evicted);
             }
             // All are written before the first comes in again: it takes the slot of another one.
+            let held: Vec<Page> = left.iter().map(|evicted| self.pages[self.place(part, evicted.slot)]).collect();
             for evicted in &left {
                 let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
                 if std::mem::take(&mut self.pages[place].dirty) {
@@ -251,11 +252,12 @@ impl Endpoint {
                     ends = ends.max(written.programmed);
                 }
             }
-            for evicted in left {
+            for (evicted, held) in left.into_iter().zip(held) {
                 if let Some(policy) = self.policy(part) {
                     let inserted = policy.insert(evicted.key);
                     let place = self.place(part, inserted.slot);
-                    self.pages[place] = Page::default();
+                    // A page on its way has still to come.
+                    self.pages[place] = Page { dirty: false, is_partial: false, ..held };
                 }
             }
         }
@@ -346,6 +348,12 @@ impl Endpoint {
     #[inline]
     fn in_dram(&mut self, at: SimTime, begins: SimTime, address: u64) -> SimTime {
         if begins > at { begins + self.config.dram.row_miss() } else { self.dram.line(at, address) }
+    }
+
+    /// Waits at the medium for what this request has not asked for are not its own.
+    #[inline]
+    fn forget_turn(&mut self) {
+        self.medium.take_turn();
     }
 
     /// Reads the metadata by which a page is found; returns when it is known.
@@ -483,6 +491,7 @@ impl Device for Endpoint {
         self.counters.requests += 1;
         self.counters.controller += self.config.controller;
         let at = now + self.config.controller;
+        self.forget_turn();
         if self.config.reads_annotations && access.annotation.deterministic {
             self.medium.guard(at + self.config.guard);
         }
@@ -507,6 +516,7 @@ impl Device for Endpoint {
         let at = now + self.config.controller;
         let last = address + (lines.max(1) - 1) * CACHE_LINE_BYTES;
         for page in address / PAGE_BYTES..=last / PAGE_BYTES {
+            self.forget_turn();
             self.stage(at, page * PAGE_BYTES);
             let turn = at + self.medium.take_turn();
             self.queue.note(at, turn);
@@ -539,10 +549,10 @@ impl Stages for Endpoint {
     }
 
     /// A page that has left internal DRAM since it was staged is read again.
-    fn take(&mut self, now: SimTime, address: u64) -> SimTime {
+    fn take(&mut self, now: SimTime, address: u64) -> Served {
         self.counters.pushed += 1;
         let ready = self.stage(now, address);
-        self.dram.line(ready, address)
+        Served { at: self.in_dram(now, ready, address), from_medium: ready > now }
     }
 }
 

@@ -209,6 +209,24 @@ fn a_store_that_is_not_bufferable_ends_on_the_medium() {
 }
 
 #[test]
+fn a_page_on_its_way_is_not_there_after_a_flush() {
+    let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
+    assert_eq!(endpoint.stage(AT(0), 7 * PAGE_BYTES), AT(3000));
+    assert_eq!(endpoint.flush(AT(100)), AT(100), "nothing is changed");
+    assert_eq!(endpoint.stage(AT(200), 7 * PAGE_BYTES), AT(3000), "it is still to come");
+}
+
+#[test]
+fn a_push_that_waits_for_the_medium_holds_up_no_line_that_is_there() {
+    let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
+    endpoint.warm(0, false);
+    let taken = endpoint.take(AT(0), 7 * PAGE_BYTES);
+    assert!(taken.from_medium && taken.at > AT(3000));
+    let served = endpoint.serve(AT(0), &access(Transaction::Load, 0, Annotation::default()));
+    assert!(served.at < AT(100) && !served.from_medium, "{served:?}");
+}
+
+#[test]
 fn a_record_of_a_journal_persists_in_one_program_and_a_global_flush_takes_all_changed_pages() {
     let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
     // Twenty changed pages, and the page of the journal, on four units that take 100 us together for a page.

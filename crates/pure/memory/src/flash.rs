@@ -669,7 +669,7 @@ mod tests {
             assert!(free.counters().rounds > 100 && free.counters().forced_rounds == 0);
             assert!(guarded.counters().forced_rounds > 0, "guards never end, and yet space is found");
             assert!(guarded.ftl().erased_superblocks() <= free.ftl().erased_superblocks());
-            assert!(took.since(SimTime::ZERO) > SimSpan::from_ms(400) && took_guarded > SimTime::ZERO);
+            assert!(took_guarded > took, "guards delay writes: {took_guarded:?} by {took:?}");
         }
     }
 

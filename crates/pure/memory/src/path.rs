@@ -196,8 +196,20 @@ impl<D: Device> Expander<D> {
 
     /// Sends payload to the host that it has not asked for; returns when it is there.
     #[inline]
-    pub(crate) fn push(&mut self, now: SimTime, payload: u64) -> SimTime {
-        self.link.carry(now, Direction::Out, payload) + self.config.one_way()
+    pub(crate) fn push(&mut self, taken: Served, payload: u64) -> SimTime {
+        self.leave(taken, payload) + self.config.one_way()
+    }
+
+    /// Payload leaves for the host: at once it takes its turn on the link; what waits for the medium until then holds no turn before, or all
+    /// behind it would wait as well.
+    #[inline]
+    fn leave(&mut self, served: Served, payload: u64) -> SimTime {
+        if served.from_medium {
+            self.link.stream(Direction::Out, payload);
+            served.at + self.link_time(payload)
+        } else {
+            self.link.carry(served.at, Direction::Out, payload)
+        }
     }
 
     /// Counts a message that nothing waits for.
@@ -212,12 +224,7 @@ impl<D: Device> Expander<D> {
         let operation = access.operation;
         let one_way = self.config.one_way();
         let served = self.device.serve(arrives, access);
-        let answered = if served.from_medium {
-            self.link.stream(Direction::Out, operation.response_bytes());
-            served.at + self.config.link_rate.span_of(flashyard_cxl::wire_bytes(operation.response_bytes()))
-        } else {
-            self.link.carry(served.at, Direction::Out, operation.response_bytes())
-        };
+        let answered = self.leave(served, operation.response_bytes());
         self.transactions[usize::from(operation != Transaction::Load)] += 1;
         self.times.path += one_way * 2;
         self.times.link += answered.since(served.at);
