@@ -83,11 +83,21 @@ struct Frame {
     ready: [SimTime; SECTORS],
     /// When its read had its turn at the medium.
     turn: [SimTime; SECTORS],
+    /// Lines that were stored: they are there without their sector's fill.
+    stored: u64,
+    /// When the frame has its place.
+    placed: SimTime,
     is_dirty: bool,
 }
 
-const EMPTY: Frame =
-    Frame { lines: 0, ready: [SimTime::ZERO; SECTORS], turn: [SimTime::ZERO; SECTORS], is_dirty: false };
+const EMPTY: Frame = Frame {
+    lines: 0,
+    ready: [SimTime::ZERO; SECTORS],
+    turn: [SimTime::ZERO; SECTORS],
+    stored: 0,
+    placed: SimTime::ZERO,
+    is_dirty: false,
+};
 
 /// A frame that sectors were read into, or that had them.
 struct Filled {
@@ -163,7 +173,6 @@ impl MediaExpander {
         if missing == 0 {
             return Filled { slot, placed, turn: at };
         }
-        self.counters.media_reads += 1;
         self.counters.hinted_reads += u64::from(is_hint);
         let turn = self.bring(at, slot, page, missing, placed);
         Filled { slot, placed, turn }
@@ -174,12 +183,16 @@ impl MediaExpander {
     fn fill_rest(&mut self, at: SimTime, slot: usize, page: u32, placed: SimTime) -> SimTime {
         match sectors_of(!self.frames[slot].lines) {
             0 => at,
-            missing => self.bring(at, slot, page, missing, placed),
+            missing => {
+                self.counters.hinted_reads += 1;
+                self.bring(at, slot, page, missing, placed)
+            }
         }
     }
 
     /// Reads sectors of a page into its frame, which has its place from `placed` on; returns when the read has its turn.
     fn bring(&mut self, at: SimTime, slot: usize, page: u32, sectors: u32, placed: SimTime) -> SimTime {
+        self.counters.media_reads += 1;
         let arrives = self.read(at, page, sectors).max(placed);
         let turn = at + self.medium.take_turn();
         let frame = &mut self.frames[slot];
@@ -216,7 +229,7 @@ impl MediaExpander {
                 placed = placed.max(self.medium.write(at, evicted.key as u32, false).accepted);
             }
         }
-        self.frames[slot] = EMPTY;
+        self.frames[slot] = Frame { placed, ..EMPTY };
         (slot, placed)
     }
 
@@ -232,8 +245,11 @@ impl MediaExpander {
         let (ready, turn) = match self.policy.touch(page.into()) {
             Some(slot) if self.frames[slot as usize].lines & bit != 0 => {
                 let frame = &self.frames[slot as usize];
-                self.counters.coming += u64::from(frame.ready[sector] > at);
-                (frame.ready[sector], frame.turn[sector])
+                let is_stored = frame.stored & bit != 0;
+                let (ready, turn) =
+                    if is_stored { (frame.placed, frame.placed) } else { (frame.ready[sector], frame.turn[sector]) };
+                self.counters.coming += u64::from(ready > at);
+                (ready, turn)
             }
             _ => {
                 let Filled { slot, placed, turn } =
@@ -260,6 +276,7 @@ impl MediaExpander {
         let (slot, placed) = self.frame(at, page);
         let frame = &mut self.frames[slot];
         frame.lines |= mask_of(line, 1);
+        frame.stored |= mask_of(line, 1);
         frame.is_dirty = true;
         self.counters.store_waited += placed.since(at);
         self.queue.note(at, placed);
@@ -330,6 +347,22 @@ mod tests {
         assert!(!expander.load(AT(6), 10).from_medium && !expander.load(AT(6), 11).from_medium);
         assert!(expander.load(AT(7), 12).from_medium, "the next sector");
         assert_eq!((expander.counters().hits, expander.counters().media_reads), (2, 2));
+    }
+
+    #[test]
+    fn a_stored_line_waits_for_its_frame_alone() {
+        let mut stored = expander(4);
+        stored.store(AT(0), 73);
+        assert!(stored.load(AT(1), 72).from_medium, "its sector is read for its neighbour");
+        assert!(!stored.load(AT(2), 73).from_medium, "and it is there before that has come");
+        assert_eq!(stored.counters().coming, 0);
+        // The one frame has to be written first.
+        let mut small = expander(1);
+        small.store(AT(0), 5);
+        let placed = small.store(AT(1), 64);
+        assert!(placed.from_medium && placed.at > AT(2));
+        assert!(small.load(AT(2), 64).from_medium, "it has no place yet");
+        assert_eq!((small.counters().hits, small.counters().coming), (0, 1));
     }
 
     #[test]

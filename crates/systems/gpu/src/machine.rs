@@ -128,9 +128,14 @@ impl GpuConfig {
                 return range(name, value.into(), "1 to 1024");
             }
         }
+        // Lanes share lines of eight words, and arrays are divided by them.
+        if !self.lanes.is_power_of_two() {
+            return range("lanes", self.lanes.into(), "a power of two up to 1024");
+        }
         let all_lanes = self.all_lanes();
-        if all_lanes > self.lines / 8 {
-            return range("lanes of all warps", all_lanes, "at most one for eight lines of data");
+        // A row of path, a tenth of the lines, has more columns than a core's lanes then.
+        if all_lanes > self.lines / 10 {
+            return range("lanes of all warps", all_lanes, "at most one for ten lines of data");
         }
         for (name, value) in [
             ("own_part", self.own_part),

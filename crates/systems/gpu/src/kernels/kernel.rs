@@ -13,11 +13,11 @@ pub(super) const LINE_WORDS: u64 = 16;
 pub enum Kernel {
     /// Prefix sums.
     Rsum,
-    /// A stencil of three rows.
+    /// A stencil of the seven points around one of a cube.
     Stencil,
-    /// Merging of sorted runs.
+    /// Sorting by rank: each item is compared with all others.
     Sort,
-    /// Blocked product of matrices.
+    /// Product of matrices, an item of the result for each lane.
     Gemm,
     /// Sum of two vectors.
     Vadd,

@@ -36,7 +36,8 @@ impl Rows {
         let pivot = pass / (rows / self.threads).max(1) % rows;
         let row = (pivot + 1 + pass * self.threads + self.thread) % rows;
         let column = if row.is_multiple_of(2) { column } else { ROW - 1 - column };
-        let of = |row: u64| (self.core * rows + row) * ROW + column;
+        // Cores share rows where there are fewer than two for each.
+        let of = |row: u64| ((self.core * rows + row) * ROW + column) % self.lines;
         let is_pivot = self.at.is_multiple_of(2);
         self.at += 1;
         let line = of(if is_pivot { pivot } else { row });

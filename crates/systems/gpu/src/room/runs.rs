@@ -138,17 +138,14 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
     let of = |part: &str| flashyard_describe::is_in(key, part);
     let faults = matches!(design, Design::Uvm | Design::Gds | Design::UvmAlone | Design::GdsAlone);
     match () {
-        () if of("gpu.fault")
-            || of("gpu.fault_page")
-            || of("gpu.faults_at_once")
-            || of("gpu.pcie")
-            || of("gpu.own_part") =>
-        {
-            faults
-        }
+        () if of("gpu.fault") || of("gpu.fault_page") || of("gpu.pcie") || of("gpu.own_part") => faults,
+        () if of("gpu.faults_at_once") => matches!(design, Design::Uvm | Design::Gds),
         () if of("gpu.link") || of("gpu.round_trip") => !faults && design != Design::GpuDram,
         () if of("gpu.kept") => design == Design::Ds,
-        () if of("gpu.hints_fill") || of("gpu.internal_part") => !faults && design != Design::GpuDram,
+        () if of("gpu.hints_fill") => {
+            !faults && !matches!(design, Design::GpuDram | Design::Cxl | Design::NaiveSectors | Design::SrSectors)
+        }
+        () if of("gpu.internal_part") => !faults && design != Design::GpuDram,
         () if of("gpu.media") || of("gpu.medium") => {
             !matches!(design, Design::GpuDram | Design::Uvm | Design::UvmAlone)
         }

@@ -46,7 +46,7 @@ pub(super) struct GpuSection {
     /// Warps of a core, which issue in turn and hide each other's waits.
     #[schemars(range(min = 1, max = 1024))]
     warps: u32,
-    /// Lanes of a warp: threads that carry out one instruction together, and wait for the last of their loads.
+    /// Lanes of a warp, a power of two: threads that carry out one instruction together, and wait for the last of their loads.
     #[schemars(range(min = 1, max = 1024))]
     lanes: u32,
     /// Clock of the cores in MHz.
