@@ -116,8 +116,8 @@ mod tests {
     struct Three;
 
     impl Files for Three {
-        fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-            None
+        fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+            Ok(None)
         }
 
         fn open_trace(&self, name: &str) -> Result<Records, String> {

@@ -21,7 +21,7 @@ pub(super) struct AheadSection {
     /// Time of a line from either buffer.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
     buffer_time: Time,
-    /// Requests that a prediction of a device is ahead of its use at least.
+    /// Requests that a prediction of a device is ahead of its use at least, and those that the LSTM of a host is ahead.
     #[schemars(range(min = 1, max = 65_536))]
     ahead_min: u32,
     /// Requests that it is ahead at most.

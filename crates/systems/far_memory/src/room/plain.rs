@@ -91,7 +91,9 @@ fn run(
     let memory = MemorySection::of(scenario)?;
     let parts = memory.parts(false, scenario.seed)?;
     let trace = memory.trace.as_deref().map(|name| Trace::new(files, "memory.trace", name));
-    let pace = memory.program.as_deref().and_then(|name| memory.pace(name));
+    // A trace in the place of the program has its own gaps, and is one window.
+    let named = memory.program.as_deref().filter(|_| memory.trace.is_none());
+    let pace = named.and_then(|name| memory.pace(name));
     let job = crate::run::Job {
         design,
         parts: &parts,
@@ -100,7 +102,7 @@ fn run(
         trace: trace.as_ref(),
         paces: &[pace],
         beside: None,
-        windows: memory.program.as_deref().map_or(1, |name| memory.windows(name)),
+        windows: named.map_or(1, |name| memory.windows(name)),
         warm_accesses: memory.warm_accesses,
         accesses: memory.accesses,
         seed: scenario.seed,

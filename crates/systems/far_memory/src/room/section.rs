@@ -40,7 +40,7 @@ pub(super) struct Sections {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MemorySection {
-    /// Name of the program that is run, a section of `mix`, `apex_map`, `stream`, `bfs`, `pagerank` or `btree`.
+    /// Name of the program that is run, a section of `mix`, `apex_map`, `stream`, `bfs`, `pagerank`, `btree`, `journal`, `kernel` or `regular`.
     #[serde(default)]
     pub(crate) program: Option<String>,
     /// In its place a file with loads and stores that were traced; `FILE#FORMAT` names its format.
@@ -637,7 +637,9 @@ pub(super) fn reads(design: Design, key: &str) -> bool {
 fn reads_ahead(design: Design, key: &str) -> bool {
     let at_device = design.predicts() == Some(flashyard_memory::Place::Device);
     match key.rsplit('.').next().unwrap_or(key) {
-        "buffer" | "ahead_min" | "ahead_max" | "knows_switches" => at_device,
+        "buffer" | "ahead_max" | "knows_switches" => at_device,
+        // At the host, the number of requests that the LSTM is ahead.
+        "ahead_min" => at_device || design == Design::Lstm,
         "host_buffer" => !at_device,
         "offset_delay" => design == Design::BestOffset,
         "isb_lines" | "isb_degree" => design == Design::Isb,

@@ -248,7 +248,7 @@ fn profile(
         TouchedBlocks::new(known.map_or(0, |bytes| bytes.div_ceil(config.block_bytes * HUGE_PAGE_BLOCKS)));
     // A trace is trained on whole: how many accesses a part of it has is not known before its end.
     let train = if known.is_some() { (config.train_share * limit as f64).ceil() as u64 } else { u64::MAX };
-    let mut trained = None;
+    let mut trained = (train == 0).then(|| touched.clone());
     let mut accesses = 0;
     while accesses < limit {
         let Some(access) = source.next_access() else { break };

@@ -144,7 +144,7 @@ pub(crate) struct PointRecord {
     pub(super) bytes: u64,
     pub(super) operations: u64,
     pub(super) inferences: f64,
-    /// First and ninth decile of mean intervals of a thousand requests, in nanoseconds.
+    /// First and ninth decile of mean intervals between requests, of a thousand each or of a window each where there are several, in nanoseconds.
     pub(super) interval_ns: [f64; 2],
 }
 
