@@ -6,7 +6,7 @@ use flashyard_blk::{
 };
 use flashyard_cvfs::BLOCK_BYTES;
 use flashyard_units::{SimTime, VolumeId};
-use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom, fallocate, flock, seek};
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -32,12 +32,19 @@ fn failed(error: impl Into<io::Error>) -> VolumeError {
 }
 
 impl FileDevice {
-    /// Opens a file that is there; with `bytes`, makes it, or makes it this large.
+    /// Opens a file that is there, and keeps other programs of ours away from it; with `bytes`, makes it, or makes it this large.
     ///
-    /// Errors: it cannot be opened or made.
+    /// Errors: it cannot be opened or made, it is in use.
     pub fn open(path: &Path, bytes: Option<u64>, plays_remap: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(bytes.is_some()).truncate(false).open(path)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            Errno::WOULDBLOCK => io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "it is mounted, or in use by another command; unmount it first",
+            ),
+            error => error.into(),
+        })?;
         if let Some(bytes) = bytes {
             file.set_len(bytes)?;
         }

@@ -2,7 +2,7 @@
 
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
 use flashyard_blk::{RequestError, VolumeError};
-use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode};
+use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode, forget_clean};
 use flashyard_units::SimTime;
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -65,12 +65,9 @@ impl Shared {
         })
     }
 
-    fn tell(&self, text: String) {
-        *self.shrinking.lock().unwrap_or_else(PoisonError::into_inner) = text;
-    }
-
-    fn told(&self) -> String {
-        self.shrinking.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// How the last change of size goes, to be read or changed.
+    fn tell(&self) -> MutexGuard<'_, String> {
+        self.shrinking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets time pass until the mount is over.
@@ -94,6 +91,7 @@ impl Shared {
             let _ = fs.tick(now, requests != seen);
             if checkpoint.elapsed() > CHECKPOINT {
                 let _ = fs.sync();
+                forget_clean(&mut fs);
                 checkpoint = Instant::now();
             }
             drop(fs);
@@ -107,9 +105,10 @@ impl Shared {
         if matches!(step, Ok(None)) {
             return;
         }
-        // Before the end is announced: a program that reads it may ask for the next change at once.
+        // A program that asks for the next change waits for both: its own text would be lost otherwise.
+        let mut told = self.tell();
         self.resizing.store(false, Ordering::Relaxed);
-        self.tell(match step {
+        *told = match step {
             Ok(shrunk) => shrunk.map_or_else(String::new, |shrunk| {
                 format!(
                     "done: {} blocks of 4 KiB now, {} given back, {} moved ({:?})",
@@ -117,7 +116,7 @@ impl Shared {
                 )
             }),
             Err(error) => format!("failed: {error}"),
-        });
+        };
     }
 }
 
@@ -245,8 +244,10 @@ impl Mounted {
     }
 
     fn info(&self) -> String {
+        // Before the file system is locked: changes of size take both locks in this order.
+        let told = self.shared.tell().clone();
         let fs = self.shared.quiet();
-        format!("{:#?}\n{:#?}\nlast change of size: {}\n", fs.usage(), fs.counters(), self.shared.told())
+        format!("{:#?}\n{:#?}\nlast change of size: {told}\n", fs.usage(), fs.counters())
     }
 }
 
@@ -505,7 +506,7 @@ impl Filesystem for Mounted {
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let text = match name.to_str() {
-            Some(SHRINK) if ino == INodeNo::ROOT => self.shared.told(),
+            Some(SHRINK) if ino == INodeNo::ROOT => self.shared.tell().clone(),
             Some(INFO) if ino == INodeNo::ROOT => self.info(),
             Some(USAGE) if ino == INodeNo::ROOT => usage_text(&self.shared.quiet().usage()),
             _ => return reply.error(Errno::NO_XATTR),
@@ -526,14 +527,16 @@ impl Filesystem for Mounted {
         }
         let Some(Asked { bytes, method }) = Asked::parse(value) else { return reply.error(Errno::EINVAL) };
         let blocks = u32::try_from(bytes / 4096).unwrap_or(u32::MAX);
+        let mut told = self.shared.tell();
         let begun = self.shared.fs().shrink_begin(blocks, method);
         if begun.is_ok() {
-            self.shared.tell(UNDER_WAY.to_owned());
+            UNDER_WAY.clone_into(&mut told);
             self.shared.resizing.store(true, Ordering::Relaxed);
             if let Some(clock) = &self.clock {
                 clock.thread().unpark();
             }
         }
+        drop(told);
         empty(reply, begun);
     }
 }

@@ -296,11 +296,20 @@ impl<D: Volume> FileSystem<D> {
         Ok(())
     }
 
-    /// Drops what memory need not hold.
+    /// Drops what memory need not hold: all of it is on the device.
     fn forget(&mut self) {
         self.nodes.forget();
         if self.directories.values().map(Directory::len).sum::<usize>() > NAMES_MAX {
             self.directories.clear();
         }
+    }
+}
+
+/// Drops clean nodes, tables and names beyond what is kept after a checkpoint, where there is nothing to make one of: programs that only read
+/// bring more of them in all the time.
+pub fn forget_clean<D: Volume>(fs: &mut FileSystem<D>) {
+    if !fs.is_dirty() {
+        fs.forget();
+        [&mut fs.addresses, &mut fs.states, &mut fs.owners].into_iter().for_each(PairTable::forget);
     }
 }

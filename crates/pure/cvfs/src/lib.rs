@@ -50,7 +50,7 @@ pub use direct::{blocks_of_file, overwrite};
 pub use directory::Entry;
 pub use discard::DiscardPolicy;
 pub use error::FsError;
-pub use fs::{Cleaning, Config, Counters, FileSystem, ROOT, Usage};
+pub use fs::{Cleaning, Config, Counters, FileSystem, ROOT, Usage, forget_clean};
 pub use fsck::FsckReport;
 pub use layout::Format;
 pub use names::{Attributes, NewInode};

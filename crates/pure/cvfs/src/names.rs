@@ -63,6 +63,17 @@ pub struct Attributes {
     pub modified: Option<u64>,
 }
 
+/// Carries out a change of names that is whole or not at all: where a part of it fails, memory holds a half of it, and the last
+/// checkpoint what was before.
+fn whole<D: Volume, T>(
+    fs: &mut FileSystem<D>,
+    change: impl FnOnce(&mut FileSystem<D>) -> Result<T, FsError>,
+) -> Result<T, FsError> {
+    let done = change(fs);
+    fs.frozen |= done.is_err();
+    done
+}
+
 impl<D: Volume> FileSystem<D> {
     /// Looks up the inode of a name in a directory.
     ///
@@ -87,10 +98,12 @@ impl<D: Volume> FileSystem<D> {
     /// Errors: the name is taken or not allowed, no space.
     pub fn create(&mut self, parent: u32, name: &[u8], new: NewInode, now: u64) -> Result<u32, FsError> {
         self.prepare_name(parent, name, 1)?;
-        let ino = self.add_inode(new.inode(parent, now))?;
-        self.add_name(parent, name, ino, new.kind)?;
-        self.touch_directory(parent, now, i32::from(new.kind == Kind::Directory))?;
-        Ok(ino)
+        whole(self, |fs| {
+            let ino = fs.add_inode(new.inode(parent, now))?;
+            fs.add_name(parent, name, ino, new.kind)?;
+            fs.touch_directory(parent, now, i32::from(new.kind == Kind::Directory))?;
+            Ok(ino)
+        })
     }
 
     /// Makes a symbolic link to `target`.
@@ -111,11 +124,13 @@ impl<D: Volume> FileSystem<D> {
         self.prepare_name(parent, name, 2)?;
         let mut inode = NewInode { kind: Kind::Symlink, ..new }.inode(parent, now);
         inode.size = target.len() as u64;
-        let ino = self.add_inode(inode)?;
-        self.put_page(ino, 0, zeros())?[..target.len()].copy_from_slice(target);
-        self.add_name(parent, name, ino, Kind::Symlink)?;
-        self.touch_directory(parent, now, 0)?;
-        Ok(ino)
+        whole(self, |fs| {
+            let ino = fs.add_inode(inode)?;
+            fs.put_page(ino, 0, zeros())?[..target.len()].copy_from_slice(target);
+            fs.add_name(parent, name, ino, Kind::Symlink)?;
+            fs.touch_directory(parent, now, 0)?;
+            Ok(ino)
+        })
     }
 
     /// Gives a file another name.
@@ -130,11 +145,13 @@ impl<D: Volume> FileSystem<D> {
             return Err(FsError::NotFound);
         }
         self.prepare_name(parent, name, 0)?;
-        self.add_name(parent, name, ino, inode.kind)?;
-        let inode = self.inode_mut(ino)?;
-        inode.links += 1;
-        inode.changed = now;
-        self.touch_directory(parent, now, 0)
+        whole(self, |fs| {
+            fs.add_name(parent, name, ino, inode.kind)?;
+            let inode = fs.inode_mut(ino)?;
+            inode.links += 1;
+            inode.changed = now;
+            fs.touch_directory(parent, now, 0)
+        })
     }
 
     /// Takes a name of a file or symbolic link away. The last one takes the file along, unless it is open.
@@ -147,9 +164,11 @@ impl<D: Volume> FileSystem<D> {
         }
         self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
         self.check_orphans(ino)?;
-        self.remove_name(parent, name)?;
-        self.drop_link(ino, now)?;
-        self.touch_directory(parent, now, 0)
+        whole(self, |fs| {
+            fs.remove_name(parent, name)?;
+            fs.drop_link(ino, now)?;
+            fs.touch_directory(parent, now, 0)
+        })
     }
 
     /// Deletes an empty directory.
@@ -158,9 +177,11 @@ impl<D: Volume> FileSystem<D> {
     pub fn remove_directory(&mut self, parent: u32, name: &[u8], now: u64) -> Result<(), FsError> {
         let ino = self.empty_directory(parent, name)?;
         self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
-        self.remove_name(parent, name)?;
-        self.drop_directory(ino)?;
-        self.touch_directory(parent, now, -1)
+        whole(self, |fs| {
+            fs.remove_name(parent, name)?;
+            fs.drop_directory(ino)?;
+            fs.touch_directory(parent, now, -1)
+        })
     }
 
     /// Gives a file or directory another name, in place of the holder of that name.
@@ -181,29 +202,33 @@ impl<D: Volume> FileSystem<D> {
         let page = self.page_for(to.0, to.1)?;
         let extra = Cost { new: 0, dirty: DELETE_DIRTY, frees: false };
         self.prepare_pages(to.0, page..page + 1, extra)?;
-        if let Some((target, of)) = target {
-            if of != Kind::Directory {
-                self.check_orphans(target)?;
-            }
-            self.remove_name(to.0, to.1)?;
-            if of == Kind::Directory {
-                self.drop_directory(target)?;
-                self.touch_directory(to.0, now, -1)?;
-            } else {
-                self.drop_link(target, now)?;
-            }
+        if let Some((target, of)) = target
+            && of != Kind::Directory
+        {
+            self.check_orphans(target)?;
         }
-        self.remove_name(from.0, from.1)?;
-        self.add_name(to.0, to.1, ino, kind)?;
-        let moved = i32::from(kind == Kind::Directory && from.0 != to.0);
-        self.touch_directory(from.0, now, -moved)?;
-        self.touch_directory(to.0, now, moved)?;
-        let inode = self.inode_mut(ino)?;
-        inode.changed = now;
-        if kind == Kind::Directory {
-            inode.parent = to.0;
-        }
-        Ok(())
+        whole(self, |fs| {
+            if let Some((target, of)) = target {
+                fs.remove_name(to.0, to.1)?;
+                if of == Kind::Directory {
+                    fs.drop_directory(target)?;
+                    fs.touch_directory(to.0, now, -1)?;
+                } else {
+                    fs.drop_link(target, now)?;
+                }
+            }
+            fs.remove_name(from.0, from.1)?;
+            fs.add_name(to.0, to.1, ino, kind)?;
+            let moved = i32::from(kind == Kind::Directory && from.0 != to.0);
+            fs.touch_directory(from.0, now, -moved)?;
+            fs.touch_directory(to.0, now, moved)?;
+            let inode = fs.inode_mut(ino)?;
+            inode.changed = now;
+            if kind == Kind::Directory {
+                inode.parent = to.0;
+            }
+            Ok(())
+        })
     }
 
     fn check_rename(

@@ -126,10 +126,15 @@ impl PairTable {
             device.write(self.shape.first + 2 * index + offset, &block[..])?;
             *slot = next;
         }
-        if self.cache.len() > CLEAN_MAX {
+        self.forget();
+        Ok(())
+    }
+
+    /// Drops blocks that memory need not hold.
+    pub(crate) fn forget(&mut self) {
+        if self.cache.len() > CLEAN_MAX && self.dirty.is_empty() {
             self.cache.clear();
         }
-        Ok(())
     }
 }
 

@@ -111,3 +111,48 @@ fn a_read_that_fails_while_a_volume_shrinks_leaves_the_last_state_that_is_whole(
         assert!(failures >= 3, "{method:?} reads tables and data: {failures}");
     }
 }
+
+/// A name in each of two directories, with so many others that each directory has several pages; the inodes of both.
+fn named() -> (MemoryDevice, u32, u32) {
+    let format = Format { segment_blocks: 32, id: 9 };
+    let mut fs = FileSystem::format(MemoryDevice::new(BLOCKS), format, Config::default(), 0).expect("it works");
+    let directory = fs.create(ROOT, b"d", NewInode::of(Kind::Directory, 0o755), 0).expect("it works");
+    for parent in [ROOT, directory] {
+        for number in 0..60 {
+            let name = format!("{number} {}", "x".repeat(200));
+            fs.create(parent, name.as_bytes(), NewInode::of(Kind::File, 0o644), 0).expect("it works");
+        }
+    }
+    let from = fs.create(ROOT, b"from", NewInode::of(Kind::File, 0o644), 0).expect("it works");
+    let to = fs.create(directory, b"to", NewInode::of(Kind::File, 0o644), 0).expect("it works");
+    fs.write(to, 0, &page(1, 0), 0).expect("it works");
+    fs.sync().expect("it works");
+    (fs.into_device(), from, to)
+}
+
+#[test]
+fn a_read_that_fails_while_a_name_changes_leaves_the_state_before_or_the_one_after() {
+    let (device, from, to) = named();
+    let mut failures = 0;
+    for failing in 0.. {
+        let device = Failing { device: device.clone(), failing: None, failed: false, ended: Immediate::default() };
+        let mut fs = FileSystem::mount(device, Config::default()).expect("it works");
+        fs.device_mut().failing = Some(failing);
+        let renamed =
+            fs.lookup(ROOT, b"d").and_then(|directory| fs.rename((ROOT, b"from"), (directory, b"to"), true, 1));
+        if !fs.device().failed {
+            renamed.expect("it works");
+            break;
+        }
+        failures += 1;
+        assert!(matches!(renamed, Err(FsError::Device(_))), "read {failing}: {renamed:?}");
+        assert!(matches!(fs.sync(), Ok(()) | Err(FsError::Frozen)), "read {failing}");
+        let mut fs = FileSystem::mount(fs.into_device(), Config::default()).expect("it works");
+        let directory = fs.lookup(ROOT, b"d").expect("it works");
+        assert_eq!(fs.lookup(ROOT, b"from"), Ok(from), "read {failing}");
+        assert_eq!(fs.lookup(directory, b"to"), Ok(to), "read {failing}");
+        let report = fs.check().expect("it works");
+        assert!(report.is_clean(), "read {failing}: {:?}", report.problems);
+    }
+    assert!(failures >= 5, "both directories, their nodes and the file that is replaced: {failures}");
+}
