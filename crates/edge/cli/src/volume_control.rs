@@ -17,7 +17,7 @@ use anyhow::{Context, Result, bail};
 use flashyard_volumes::{Carried, Part, Place, VolumeHandle, VolumeStatus};
 use serde_json::{Value, json};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Counts when they were asked for last.
@@ -53,6 +53,7 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
         }
         "add" => {
             let (volume, place, keys) = (text("volume")?, text("place")?.parse::<Place>()?, text("service")?);
+            let _alone = change()?;
             handle.insert(&volume, place, &keys)?;
             changed(handle, &volume)?;
         }
@@ -62,6 +63,7 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
                 bail!("a leg is detached from its mirror, not removed; a service is s0 and so on");
             };
             let name = volume.clone();
+            let _alone = change()?;
             handle.call(move |engine| engine.leave(&name, service))??;
             changed(handle, &volume)?;
         }
@@ -83,7 +85,8 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
         }
         "drop" => {
             let (volume, slot) = (text("volume")?, number("slot")?);
-            handle.call(move |engine| engine.drop_version(&volume, slot as u32))??;
+            let slot = u32::try_from(slot).context("there is no version of this number")?;
+            handle.call(move |engine| engine.drop_version(&volume, slot))??;
         }
         "set" => {
             let (volume, name, value) = (text("volume")?, text("name")?, number("value")?);
@@ -95,6 +98,20 @@ fn carry_out(line: &str, handle: &VolumeHandle, last: &Last) -> Result<Option<Va
         ),
     }
     Ok(None)
+}
+
+/// Changes of trees come one after the other: each takes the one result that a volume keeps.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// The right to change a tree.
+///
+/// Errors: another command changes one.
+fn change() -> Result<MutexGuard<'static, ()>> {
+    match CHANGING.try_lock() {
+        Ok(alone) => Ok(alone),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => bail!("it is being changed already; try again"),
+    }
 }
 
 /// Waits until a change of the tree has its result.

@@ -9,6 +9,7 @@ use flashyard_service::{Failure, PassThrough, Service};
 use flashyard_services::{Below, Prioritized, Shares, Tree};
 use flashyard_units::{SimSpan, SimTime, VolumeId};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::net::{SendFlags, send};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -372,9 +373,10 @@ impl<S: Service> Polling<S> {
             let live = self.runtime.host_mut();
             live.guests.iter().flatten().for_each(|shared| shared.set_counts(counts));
             for guest in std::mem::take(&mut live.to_wake) {
-                // A guest that has gone is heard of by its reader.
+                // A guest that has gone is heard of by its reader, and one that takes nothing has bytes that wake it.
                 let connection = self.connections.get(guest).and_then(Option::as_ref);
-                connection.into_iter().for_each(|connection| _ = (&connection.stream).write(b"i"));
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                connection.into_iter().for_each(|connection| _ = send(&connection.stream, b"i", flags));
             }
         }
         worked

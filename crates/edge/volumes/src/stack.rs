@@ -4,6 +4,7 @@
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
 use crate::array::take_in;
+use crate::compose::LEGS_MAX;
 use crate::held::{Asked, Client, Content, Held};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};
@@ -332,6 +333,10 @@ impl Stack {
     ) -> Result<(), String> {
         if self.reshape.is_some() || self.replacing.is_some() {
             return Err("it is being changed already; try again".to_owned());
+        }
+        // Numbers of legs are bytes, and those of storage that has left are not used again.
+        if self.legs.len() >= LEGS_MAX {
+            return Err(format!("more than {LEGS_MAX} pieces of storage"));
         }
         let infos = self.infos();
         let needs = self.service.least_leg(node, &infos);

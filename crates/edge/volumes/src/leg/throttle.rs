@@ -29,7 +29,7 @@ struct Bucket {
 impl Bucket {
     /// Takes tokens that take `cost` to come; returns when they are there.
     fn take(&mut self, now: SimTime, cost: SimSpan) -> SimTime {
-        self.full_at = self.full_at.max(now) + cost;
+        self.full_at = self.full_at.max(now).saturating_add(cost);
         let there = SimTime::ZERO + self.full_at.saturating_since(SimTime::ZERO + BURST);
         there.max(now)
     }
@@ -53,7 +53,8 @@ impl Throttle {
     pub(crate) fn push(&mut self, now: SimTime, task: Task, bytes: Option<Vec<u8>>) {
         let mut at = now;
         if matches!(task.operation, Operation::Read | Operation::Write) {
-            let cost = |amount: f64, rate: f64| SimSpan::from_ns((amount / rate * 1e9) as u64);
+            // A float that is too large becomes the end of the range.
+            let cost = |amount: f64, rate: f64| SimSpan::from_ps((amount / rate * 1e12) as u64);
             if let Some(iops) = self.pace.iops {
                 at = at.max(self.requests.take(now, cost(1.0, iops)));
             }
@@ -62,7 +63,7 @@ impl Throttle {
             }
         }
         // One after the other, also where the buckets would let a later one overtake.
-        let at = (at + self.pace.latency).max(self.waiting.back().map_or(now, |(at, ..)| *at));
+        let at = at.saturating_add(self.pace.latency).max(self.waiting.back().map_or(now, |(at, ..)| *at));
         self.waiting.push_back((at, task, bytes));
     }
 
@@ -89,6 +90,15 @@ mod tests {
 
     fn at(us: u64) -> SimTime {
         SimTime::ZERO + SimSpan::from_us(us)
+    }
+
+    #[test]
+    fn a_rate_of_next_to_nothing_ends_at_the_end_of_time() {
+        let pace = Pace { iops: None, bytes_per_s: Some(1e-9), latency: SimSpan::from_us(200) };
+        let mut throttle = Throttle::new(pace);
+        let task = Task { order: 0, operation: Operation::Write, first: 0, count: 256, durable: false };
+        (0..3).for_each(|_| throttle.push(at(5000), task, None));
+        assert_eq!(throttle.due(), Some(SimTime::MAX));
     }
 
     #[test]
