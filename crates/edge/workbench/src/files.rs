@@ -2,6 +2,7 @@
 
 use crate::WorkbenchError;
 use crate::aged_cache::AgedCache;
+use crate::kept::mark_of;
 use crate::replace::{note_read, replace_file};
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::{AccessRecords, Files};
@@ -55,12 +56,43 @@ impl DiskFiles {
     }
 
     /// The file of a trace: from the working directory, or else beside the scenario.
-    fn trace_path(&self, name: &str) -> PathBuf {
+    ///
+    /// Errors: a pipe or another file that cannot be read again.
+    fn trace_path(&self, name: &str) -> Result<PathBuf, String> {
         let direct = PathBuf::from(name);
         let beside = self.base.join(name);
         let path = if !direct.exists() && beside.exists() { beside } else { direct };
+        refuse_stream(&path)?;
         note_read(&path);
-        path
+        Ok(path)
+    }
+
+    /// The name of a trace's file, and of its format where one is given behind a `#`. A file whose own name has one is that file.
+    fn split_format<'a>(&self, name: &'a str) -> (&'a str, Option<&'a str>) {
+        let is_file = Path::new(name).exists() || self.base.join(name).exists();
+        match name.rsplit_once('#').filter(|_| !is_file) {
+            Some((file, format)) => (file, Some(format)),
+            None => (name, None),
+        }
+    }
+
+    /// A mark of the texts of all profiles that runs may find, `None` where there are none: results that are kept are of them.
+    pub(crate) fn profiles_mark(&self) -> Option<String> {
+        let children = |directory: PathBuf| {
+            let found = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+            let mut found: Vec<PathBuf> = found.collect();
+            found.sort();
+            found
+        };
+        let base = self.base.canonicalize().ok()?;
+        let kinds = base.ancestors().flat_map(|directory| children(directory.join("profiles")));
+        let mut all = Vec::new();
+        for file in kinds.flat_map(children).filter(|file| file.extension().is_some_and(|end| end == "toml")) {
+            all.extend_from_slice(file.as_os_str().as_encoded_bytes());
+            // What cannot be read ends the run that asks for it.
+            all.extend(std::fs::read(&file).unwrap_or_default());
+        }
+        (!all.is_empty()).then(|| mark_of(&all))
     }
 
     /// States of overwritten drives, once a run needs one.
@@ -70,44 +102,43 @@ impl DiskFiles {
 }
 
 impl Files for DiskFiles {
-    fn profile(&self, kind: &str, name: &str) -> Option<String> {
+    fn profile(&self, kind: &str, name: &str) -> Result<Option<String>, String> {
         // A name with a separator could leave the profiles' directory.
         if name.contains(['/', '\\']) {
-            return None;
+            return Ok(None);
         }
-        let base = self.base.canonicalize().ok()?;
-        let file = |directory: &Path| directory.join("profiles").join(kind).join(format!("{name}.toml"));
-        base.ancestors().find_map(|directory| read_text(&file(directory)).ok())
+        let Ok(base) = self.base.canonicalize() else { return Ok(None) };
+        for directory in base.ancestors() {
+            let path = directory.join("profiles").join(kind).join(format!("{name}.toml"));
+            match read_text(&path) {
+                Ok(text) => return Ok(Some(text)),
+                Err(error) if is_absent(&error) => {}
+                Err(error) => return Err(format!("{}: cannot be read: {error}", path.display())),
+            }
+        }
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {
         if let Some(records) = self.given_trace(name) {
             return Ok(Box::new(records));
         }
-        let (name, format) = match name.split_once('#') {
-            Some((file, format)) => {
-                let known = || format!("{name}: there is no format {format:?}, give one of {}", Format::names());
-                (file, Some(Format::by_name(format).ok_or_else(known)?))
-            }
-            None => (name, None),
-        };
-        let path = self.trace_path(name);
+        let (file, format) = self.split_format(name);
+        let known = |format| format!("{name}: there is no format {format:?}, give one of {}", Format::names());
+        let format = format.map(|format| Format::by_name(format).ok_or_else(|| known(format))).transpose()?;
+        let path = self.trace_path(file)?;
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
         Ok(Box::new(FileRecords(reader)))
     }
 
     fn open_accesses(&self, name: &str) -> Result<AccessRecords, String> {
-        let (name, format) = match name.split_once('#') {
-            Some((file, format)) => {
-                let known = || {
-                    let names = AccessFormat::names().collect::<Vec<_>>().join(", ");
-                    format!("{name}: there is no format {format:?}, give one of {names}")
-                };
-                (file, Some(AccessFormat::by_name(format).ok_or_else(known)?))
-            }
-            None => (name, None),
+        let (file, format) = self.split_format(name);
+        let known = |format| {
+            let names = AccessFormat::names().collect::<Vec<_>>().join(", ");
+            format!("{name}: there is no format {format:?}, give one of {names}")
         };
-        let reader = open_accesses(&self.trace_path(name), format).map_err(|error| error.to_string())?;
+        let format = format.map(|format| AccessFormat::by_name(format).ok_or_else(|| known(format))).transpose()?;
+        let reader = open_accesses(&self.trace_path(file)?, format).map_err(|error| error.to_string())?;
         Ok(Box::new(reader.map(|access| access.map_err(|error| error.to_string()))))
     }
 
@@ -164,6 +195,25 @@ pub fn read_text(path: &Path) -> std::io::Result<String> {
     refuse_device(path)?;
     note_read(path);
     std::fs::read_to_string(path)
+}
+
+/// Whether there is no such file, so that another place is looked at.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+/// Refuses a pipe or the like where a file is read more than once, for each drive and each pass: every reader would get other pieces of it.
+/// A file that is not there is for others to refuse.
+///
+/// Errors: it is one.
+pub fn refuse_stream(path: &Path) -> Result<(), String> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() && !found.is_dir() => Err(format!(
+            "{}: it is a pipe or a device, and is read more than once; write what it gives into a file, and give that",
+            path.display()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a device where a file is to be read as a whole, as it may have no end.
@@ -243,6 +293,44 @@ mod tests {
         write_aged(&directory.path().join("whole"), &[7; 4096]).expect("it can be written");
         assert_eq!(files.bytes("whole", 4096), Ok(vec![7; 4096]));
         assert!(files.bytes("whole", 4095).is_err());
+    }
+
+    #[test]
+    fn a_profile_that_cannot_be_read_is_an_error_and_not_another_one() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let drives = directory.path().join("profiles/drives");
+        std::fs::create_dir_all(&drives).expect("there is room");
+        let files = DiskFiles::leak(directory.path(), None, &[]);
+        assert_eq!(files.profile("drives", "mine"), Ok(None));
+        std::fs::write(drives.join("mine.toml"), b"# 5 \xB5s\n").expect("it can be written");
+        let refused = files.profile("drives", "mine").expect_err("it is no UTF-8");
+        assert!(refused.contains("mine.toml") && refused.contains("UTF-8"), "{refused}");
+    }
+
+    #[test]
+    fn what_is_kept_is_of_the_profiles_at_hand() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let drives = directory.path().join("profiles/drives");
+        std::fs::create_dir_all(&drives).expect("there is room");
+        let files = DiskFiles::leak(directory.path(), None, &[]);
+        let mut marks = vec![files.profiles_mark()];
+        for text in ["cores = 2", "cores = 3"] {
+            std::fs::write(drives.join("mine.toml"), text).expect("it can be written");
+            marks.push(files.profiles_mark());
+        }
+        assert!(marks[0] != marks[1] && marks[1] != marks[2], "{marks:?}");
+        assert_eq!(marks[2], files.profiles_mark());
+    }
+
+    #[test]
+    fn a_trace_may_have_a_hash_in_its_name_and_is_no_pipe() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let files = DiskFiles::leak(directory.path(), None, &[]);
+        std::fs::write(directory.path().join("a#1.csv"), "").expect("it can be written");
+        assert_eq!(files.split_format("a#1.csv"), ("a#1.csv", None));
+        assert_eq!(files.split_format("a#2.csv#msr"), ("a#2.csv", Some("msr")));
+        let refused = files.open_trace("/dev/null").err().expect("it is no file");
+        assert!(refused.contains("more than once"), "{refused}");
     }
 
     #[test]

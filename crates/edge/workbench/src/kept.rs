@@ -24,11 +24,13 @@ impl Kept {
         Self { found: BTreeMap::new(), file: None }
     }
 
-    /// Records that `directory` keeps of this build of the program, and will keep, in `NAME-BUILD.jsonl`.
+    /// Records that `directory` keeps of this build of the program beside profiles of this mark, and will keep, in `NAME-BUILD.jsonl`, or in
+    /// `NAME-BUILD-MARK.jsonl`.
     ///
     /// Errors: a file that cannot be read or written, or that is something else.
-    pub fn open(directory: &Path, name: &str) -> Result<Self, WorkbenchError> {
-        Self::open_of(directory, name, &build()?)
+    pub fn open(directory: &Path, name: &str, profiles: Option<&str>) -> Result<Self, WorkbenchError> {
+        let build = build()?;
+        Self::open_of(directory, name, &profiles.map_or_else(|| build.clone(), |mark| format!("{build}-{mark}")))
     }
 
     fn open_of(directory: &Path, name: &str, build: &str) -> Result<Self, WorkbenchError> {
@@ -36,12 +38,13 @@ impl Kept {
         let path = directory.join(format!("{name}-{build}.jsonl"));
         let head = json!({ "build": build });
         let failed = |error| WorkbenchError::file(&path, "cannot be read or written", error);
-        let text = match path.exists() {
-            true => std::fs::read_to_string(&path).map_err(failed)?,
-            false => String::new(),
+        let bytes = match path.exists() {
+            true => std::fs::read(&path).map_err(failed)?,
+            false => Vec::new(),
         };
-        // A line without its end was cut off.
-        let whole = text.rfind('\n').map_or("", |end| &text[..=end]);
+        // A line without its end was cut off, perhaps within a character.
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(&[][..], |end| &bytes[..=end]);
+        let whole = std::str::from_utf8(whole).map_err(|_| WorkbenchError::NoKeptRuns(path.clone()))?;
         let mut lines = whole.lines().map(serde_json::from_str::<Value>);
         let ours = matches!(lines.next(), Some(Ok(first)) if first == head);
         if !ours && !whole.is_empty() {
@@ -100,8 +103,13 @@ pub(crate) fn build() -> Result<String, WorkbenchError> {
     File::open(&path)
         .and_then(|mut file| file.read_to_end(&mut bytes))
         .map_err(|error| WorkbenchError::file(&path, "cannot be read", error))?;
+    Ok(mark_of(&bytes))
+}
+
+/// A number for bytes: FNV-1a.
+pub(crate) fn mark_of(bytes: &[u8]) -> String {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    Ok(format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold)))
+    format!("{:016x}", bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
 }
 
 #[cfg(test)]
@@ -151,8 +159,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         open(directory.path(), "1").keep("a", &json!(1)).expect("it can be written");
         let path = directory.path().join("runs-1.jsonl");
-        let mut text = std::fs::read_to_string(&path).expect("it is there");
-        text.push_str("{\"run\": \"b\", \"rec");
+        let mut text = std::fs::read(&path).expect("it is there");
+        text.extend_from_slice(b"{\"run\": \"b\", \"rec\xc3");
         std::fs::write(&path, text).expect("it can be written");
         let kept = open(directory.path(), "1");
         assert_eq!(kept.record("b"), None);

@@ -28,7 +28,7 @@ mod text;
 mod traces;
 
 pub use error::WorkbenchError;
-pub use files::{DiskFiles, read_text, refuse_device, write_aged};
+pub use files::{DiskFiles, read_text, refuse_device, refuse_stream, write_aged};
 pub use fit::{
     Figure, FigureKind, FiguresError, Fit, FitRequest, Fitted, MeasuredError, Met, Parameter, StatedError, Verdict,
     fit, gather, measured, stated,

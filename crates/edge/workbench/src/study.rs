@@ -36,7 +36,9 @@ impl StudyRun {
     pub fn open(name: &str, ids: &[String], directory: Option<&Path>) -> Result<Self, WorkbenchError> {
         let files = DiskFiles::leak(Path::new("."), None, &[]);
         let study = SYSTEMS.study(name)?.open(ids, files)?;
-        let kept = directory.map_or_else(|| Ok(Kept::nowhere()), |directory| Kept::open(directory, KEPT))?;
+        let profiles = files.profiles_mark();
+        let open = |directory| Kept::open(directory, KEPT, profiles.as_deref());
+        let kept = directory.map_or_else(|| Ok(Kept::nowhere()), open)?;
         Ok(Self { study, kept })
     }
 

@@ -8,8 +8,10 @@ pub type AccessRecords = Box<dyn Iterator<Item = Result<Access, String>> + Send>
 
 /// Files that a scenario needs: profiles by path, traces and job files by name.
 pub trait Files: Sync {
-    /// The text of `profiles/{kind}/{name}.toml`.
-    fn profile(&self, kind: &str, name: &str) -> Option<String>;
+    /// The text of `profiles/{kind}/{name}.toml`, if there is one.
+    ///
+    /// Errors: it is there and cannot be read.
+    fn profile(&self, kind: &str, name: &str) -> Result<Option<String>, String>;
 
     /// Opens a trace from its beginning.
     ///
@@ -59,8 +61,8 @@ pub trait Files: Sync {
 pub struct NoFiles;
 
 impl Files for NoFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {

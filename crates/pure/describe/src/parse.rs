@@ -443,12 +443,13 @@ impl Merge<'_> {
     fn profile(&mut self, own: &mut Table, (section, kind): (&str, &str), place: &str) -> Result<(), ScenarioError> {
         let Some(Value::String(name)) = own.get("profile").cloned() else { return Ok(()) };
         let builtin = || self.rooms.builtin_profile(kind, &name).map(str::to_owned);
-        let Some(text) = self.files.profile(kind, &name).or_else(builtin) else {
+        let own_place = || self.places.of(&format!("{place}.profile")).map_or(self.origin, |place| &place.text);
+        let found = self.files.profile(kind, &name).map_err(|error| wrong(own_place(), error))?;
+        let Some(text) = found.or_else(builtin) else {
             let section =
                 if kind == "drives" && section != "drive" { format!("{section}.drive") } else { section.into() };
             let known = self.rooms.builtin_profiles().into_iter().filter(|entry| entry.0 == kind).map(|entry| entry.1);
-            let named = self.places.of(&format!("{place}.profile"));
-            let place = named.map_or(self.origin, |place| &place.text).to_owned();
+            let place = own_place().to_owned();
             let available = known.collect::<Vec<_>>().join(", ");
             return Err(ScenarioError::Profile { place, section, name, available });
         };
@@ -479,7 +480,8 @@ impl Completion for DriveAt<'_, '_> {
 
     fn class(&self, name: &str) -> Result<String, ScenarioError> {
         let builtin = || FLASH.builtin.iter().find(|class| class.0 == name).map(|class| class.1.to_owned());
-        self.merge.files.profile(FLASH.folder, name).or_else(builtin).ok_or_else(|| {
+        let found = self.merge.files.profile(FLASH.folder, name).map_err(|error| self.refuse("class", error))?;
+        found.or_else(builtin).ok_or_else(|| {
             let known: Vec<&str> = FLASH.builtin.iter().map(|class| class.0).collect();
             self.refuse("class", format!("drive.class is {name:?}; {}", advice(name, &known)))
         })

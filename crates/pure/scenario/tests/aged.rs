@@ -28,8 +28,8 @@ const SMALL: [&str; 7] = [
 struct One(Vec<u8>);
 
 impl Files for One {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {
@@ -86,8 +86,8 @@ struct Keeping {
 }
 
 impl Files for Keeping {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {

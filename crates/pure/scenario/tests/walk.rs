@@ -109,8 +109,8 @@ run_ms = 1000
 struct Few;
 
 impl Files for Few {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, _name: &str) -> Result<Records, String> {

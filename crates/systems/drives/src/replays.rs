@@ -179,7 +179,7 @@ fn row(line: &str) -> Option<Row> {
 struct Submitted(&'static dyn Files);
 
 impl Files for Submitted {
-    fn profile(&self, kind: &str, name: &str) -> Option<String> {
+    fn profile(&self, kind: &str, name: &str) -> Result<Option<String>, String> {
         self.0.profile(kind, name)
     }
 

@@ -10,8 +10,8 @@ use flashyard_xbof::room::{JbofRun, fio_report, resolve, resolve_with, run_desig
 struct Texts(Vec<(&'static str, String)>);
 
 impl Files for Texts {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {

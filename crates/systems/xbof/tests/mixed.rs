@@ -11,8 +11,8 @@ use flashyard_xbof::room::{JbofRun, resolve, run_design};
 struct Mixed;
 
 impl Files for Mixed {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {

@@ -14,8 +14,8 @@ const IDLE: &str = include_str!("../../../../scenarios/rack/idle.fio");
 struct JobFiles;
 
 impl Files for JobFiles {
-    fn profile(&self, _kind: &str, _name: &str) -> Option<String> {
-        None
+    fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+        Ok(None)
     }
 
     fn open_trace(&self, name: &str) -> Result<Records, String> {

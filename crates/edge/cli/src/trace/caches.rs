@@ -7,6 +7,7 @@ use crate::{Outcome, output, parallel};
 use anyhow::Result;
 use flashyard_cache::PolicyKind;
 use flashyard_trace_io::{CacheComparison, CacheMisses, CacheOptions, OpenOptions, compare_caches, open};
+use flashyard_workbench::refuse_stream;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -16,6 +17,7 @@ const MEMORY_BYTES_MAX: u64 = 8 << 30;
 const EQUAL: f64 = 0.0005;
 
 pub(crate) fn caches(options: &CachesOptions) -> Result<Outcome> {
+    refuse_stream(&options.file).map_err(anyhow::Error::msg)?;
     let reader = open_as(&options.file, options.format.as_deref())?;
     // Both readings take the format that the first one was told or found.
     let format = Some(reader.format());

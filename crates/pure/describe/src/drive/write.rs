@@ -81,7 +81,7 @@ impl Completion for Others<'_> {
 
     fn class(&self, name: &str) -> Result<String, ScenarioError> {
         let builtin = || FLASH.builtin.iter().find(|class| class.0 == name).map(|class| class.1.to_owned());
-        self.files.profile(FLASH.folder, name).or_else(builtin).ok_or_else(|| {
+        self.files.profile(FLASH.folder, name).map_err(refused)?.or_else(builtin).ok_or_else(|| {
             let known: Vec<&str> = FLASH.builtin.iter().map(|class| class.0).collect();
             refused(format!("drive.class is {name:?}; {}", advice(name, &known)))
         })
