@@ -72,15 +72,24 @@ def _axis_value(value: Any) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as ``--set`` takes it: plain texts as they are, all else as TOML."""
+    """A value as ``--set`` takes it: plain texts as they are, all else as TOML.
+
+    Raises:
+        ScenarioError: a value that TOML does not have.
+    """
     if isinstance(value, str):
         return value
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        # A single number of numpy.
+        value = value.item()
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{json.dumps(key)} = {_nested(one)}" for key, one in value.items()) + "}"
+    if not isinstance(value, Iterable):
+        raise ScenarioError(f"a scenario cannot hold {value!r}: give a text, a number, a list or a mapping")
     return "[" + ", ".join(_nested(one) for one in value) + "]"
 
 

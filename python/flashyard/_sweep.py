@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
 import os
+import re
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -95,7 +98,9 @@ def sweep(
     points: list[Point] = [
         dict(zip(axes, map(_value, values), strict=True)) for values in itertools.product(*axes.values())
     ]
-    files = [directory / f"{number:06}-{_key(origin, base, point, table)}.parquet" for number, point in enumerate(points)]
+    around = _around(Path(path) if path else None, origin)
+    keys = (_key(origin, around, base, point, table) for point in points)
+    files = [directory / f"{number:06}-{key}.parquet" for number, key in enumerate(keys)]
     missing = [number for number, file in enumerate(files) if not file.exists()]
     tell, end = chosen(progress)
     finished = len(points) - len(missing)
@@ -126,9 +131,33 @@ def _text_of(path: str) -> str:
     return Path(path).read_text() if Path(path).is_file() else path
 
 
-def _key(origin: str, base: Point, point: Point, table: str | None) -> str:
-    """A name for a point of this scenario, run by this very library."""
-    known = json.dumps([_library(), origin, base, point, *([table] if table else [])], sort_keys=True)
+def _around(path: Path | None, text: str) -> list[Any]:
+    """The files that a scenario may read beside its own: profiles beside and above it, and those that it names."""
+    place = (path.parent if path and path.is_file() else Path()).resolve()
+    profiles = [
+        [str(file), hashlib.sha256(file.read_bytes()).hexdigest()]
+        for directory in (place, *place.parents)
+        for file in sorted(directory.glob("profiles/*/*.toml"))
+    ]
+    return [str(place), profiles, [_state(name, place) for name in re.findall(r'"([^"\n]+)"', text)]]
+
+
+def _state(name: str, place: Path) -> list[Any]:
+    """What tells a file from an earlier one of its name, be it in the working directory or beside the scenario; nothing for other texts."""
+    for whole in {name, name.rpartition("#")[0]} - {""}:
+        for file in (Path(whole), place / whole):
+            # A text with a zero or of great length is no name.
+            with contextlib.suppress(OSError, ValueError):
+                if file.is_file():
+                    found = file.stat()
+                    return [str(file.resolve()), found.st_size, found.st_mtime_ns]
+    return []
+
+
+def _key(origin: str, around: list[Any], base: Point, point: Point, table: str | None) -> str:
+    """A name for a point of this scenario and of the files that it reads, run by this very library."""
+    named = [_state(value, Path(around[0])) for value in (*base.values(), *point.values())]
+    known = json.dumps([_library(), origin, around, named, base, point, *([table] if table else [])], sort_keys=True)
     return hashlib.sha256(known.encode()).hexdigest()[:16]
 
 
@@ -152,12 +181,12 @@ TOLD = 10
 Work = list[tuple[int, Point]]
 
 
-def _point(common: Common, point: Point) -> pyarrow.Table | str:
+def _point(common: Common, point: Point, progress: bool | Progress = False) -> pyarrow.Table | str:
     """The rows of a point, with its values in front, or why it failed. It runs in a worker, perhaps on another machine."""
     import pyarrow
 
     scenario, base, table = common
-    report = run(scenario, set=base | point, threads=1, progress=False)
+    report = run(scenario, set=base | point, threads=1, progress=progress)
     wrong = [f"{name}: {why}" for name, why in report.failures] + report.broken_laws
     if wrong:
         return "; ".join(wrong)
@@ -172,13 +201,21 @@ def _point(common: Common, point: Point) -> pyarrow.Table | str:
 
 def _on_threads(_: str, common: Common, work: Work, workers: int) -> Iterator[tuple[int, pyarrow.Table | str]]:
     pool = ThreadPoolExecutor(workers or os.cpu_count() or 1)
+    over = threading.Event()
+
+    def look(_share: float, _label: str) -> None:
+        # Signals come to the first thread alone; what raises here stops the run.
+        if over.is_set():
+            raise KeyboardInterrupt
+
     try:
-        running = {pool.submit(_point, common, point): number for number, point in work}
+        running = {pool.submit(_point, common, point, look): number for number, point in work}
         while running:
             done, _rest = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 yield running.pop(future), future.result()
     finally:
+        over.set()
         pool.shutdown(wait=True, cancel_futures=True)
 
 
