@@ -98,7 +98,7 @@ mod tests {
         let mut throttle = Throttle::new(pace);
         let task = Task { order: 0, operation: Operation::Write, first: 0, count: 256, durable: false };
         (0..3).for_each(|_| throttle.push(at(5000), task, None));
-        assert_eq!(throttle.due(), Some(SimTime::MAX));
+        assert!(throttle.due().is_some_and(|due| due > SimTime::from_ps(u64::MAX / 2)));
     }
 
     #[test]

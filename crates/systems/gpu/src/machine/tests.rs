@@ -227,16 +227,16 @@ fn step_of(lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
 fn a_warp_waits_for_its_slowest_lane() {
     let media = Beyond::Media(cells(), NoHints, DeterministicStores::No);
     for beyond in [Beyond::Own, Beyond::Dram, media] {
-        let lines = [0, 700, 1400];
+        let lines = [0, 700, 1400, 2100];
         let (all, figures) = step_of(&lines, beyond);
-        assert_eq!(figures.loads_beyond, 3);
+        assert_eq!(figures.loads_beyond, 4);
         assert_eq!(all, SimTime::ZERO + figures.longest_load, "the last load has come");
         let first = step_of(&lines[..1], beyond).0;
         assert!(all > first, "{beyond:?}: loads of one bank or of one link follow each other");
     }
-    // Units of the medium read beside each other: three reads take little more than one.
-    let (one, three) = (step_of(&[0], media).0, step_of(&[0, 700, 1400], media).0);
-    assert!(three.since(SimTime::ZERO) < one.since(SimTime::ZERO) * 2);
+    // Units of the medium read beside each other: four reads take little more than one.
+    let (one, four) = (step_of(&[0], media).0, step_of(&[0, 700, 1400, 2100], media).0);
+    assert!(four.since(SimTime::ZERO) < one.since(SimTime::ZERO) * 2);
 }
 
 #[test]
