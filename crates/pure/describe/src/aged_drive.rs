@@ -41,7 +41,7 @@ pub struct AgedDrive {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgedDriveError {
     /// Other bytes.
-    #[error("these bytes are no aged drive of version 1; make one with flashyard age --save")]
+    #[error("these bytes are no aged drive of version 2; make one with flashyard age --save")]
     Magic,
     /// Bytes are missing, or are not those that were written.
     #[error("the aged drive is cut short or damaged")]

@@ -32,7 +32,7 @@ const COMMANDS: &[(&str, &[Purpose])] = &[
 ];
 
 /// Keys of a drive that ageing without timing reads; the others are about time, energy and cores.
-const AGED: [&str; 20] = [
+const AGED: [&str; 21] = [
     "profile",
     "capacity",
     "raw_capacity",
@@ -50,6 +50,8 @@ const AGED: [&str; 20] = [
     "wear_leveling",
     "frontiers",
     "reclaim_below",
+    // Of the shape that an aged drive is kept with.
+    "flash.pages_per_program",
     "slc_superblocks",
     "slc_grows",
     "coalesce_writes",
@@ -179,7 +181,7 @@ fn not_read(key: &str, purpose: Purpose, sections: &[&'static Section]) -> Optio
     };
     if let (Age, Some(of_drive)) = (purpose, key.strip_prefix("drive."))
         && !AGED.contains(&of_drive)
-        && !["wear", "stripe", "records"].iter().any(|section| is_in(of_drive, section))
+        && (of_drive == "wear.erases" || !["wear", "stripe", "records"].iter().any(|section| is_in(of_drive, section)))
     {
         return Some(others(&[Run, Serve, Faults]));
     }

@@ -127,6 +127,37 @@ impl Volume {
         (self.channels.unwrap_or(channels), self.spares.unwrap_or(spares), self.depth.unwrap_or(depth))
     }
 
+    /// A key that another name of a volume, by this service, has no use for.
+    fn idle_in_alias(&self, service: ServiceName) -> Option<String> {
+        let ArrayKeys { stripe, parity, journal, slots, pause, moves, move_pause, move_interval, move_sample } =
+            self.array_keys();
+        let given = [
+            ("rule", self.rule.is_some()),
+            ("flush_age", self.flush_age.is_some()),
+            ("chunk", self.chunk.is_some()),
+            ("slot", self.slot.is_some() && service != ServiceName::Versions),
+            ("versions", self.versions.is_some()),
+            ("store", self.store.is_some()),
+            ("channels", self.channels.is_some()),
+            ("spares", self.spares.is_some()),
+            ("depth", self.depth.is_some()),
+            ("channel", self.channel.is_some() && service != ServiceName::OpenChannel),
+            ("log", self.log.is_some()),
+            ("record", self.record.is_some()),
+            ("stripe", stripe.is_some()),
+            ("parity", parity.is_some()),
+            ("journal", journal.is_some()),
+            ("slots", slots.is_some()),
+            ("pause", pause.is_some()),
+            ("moves", moves.is_some()),
+            ("move_pause", move_pause.is_some()),
+            ("move_interval", move_interval.is_some()),
+            ("move_sample", move_sample.is_some()),
+        ];
+        let (key, _) = given.into_iter().find(|(_, given)| *given)?;
+        Some(format!("{key} has no effect on another name of a volume; leave it out"))
+    }
+
     /// The first thing that is wrong with the keys of channels.
     fn channel_keys(&self) -> Option<String> {
         if self.channel.is_some() {
@@ -297,6 +328,9 @@ impl File {
         let (channels, ..) = other.channel_room();
         if service == ServiceName::OpenChannel && volume.channel.is_none_or(|channel| channel >= channels) {
             return Some((volume.name.span().start, format!("give channel, 0 to {}", channels - 1)));
+        }
+        if let Some(problem) = volume.idle_in_alias(service) {
+            return Some((volume.name.span().start, problem));
         }
         let has_own = volume.back.is_some() || volume.front.is_some() || volume.legs.is_some();
         let problem = format!("another name of {} has nothing of its own", of.get_ref());

@@ -90,6 +90,7 @@ impl Ftl {
             || ftl.blocks.all.iter().any(|block| block.state == State::Retired && !worn_out(block.erases));
         ftl.kept_erased = config.kept_erased() + u32::from(early);
         ftl.set_wear_leveling(config.wear_leveling);
+        ftl.note_due_refreshes();
         Ok(ftl)
     }
 

@@ -50,6 +50,7 @@ impl PowerCut {
         for superblock in ftl.blocks.all.iter_mut().filter(|superblock| superblock.state == State::Closed) {
             superblock.unprogrammed = None;
         }
+        ftl.note_due_refreshes();
         if is_void {
             ftl.leveling = None;
             let row = ftl.close_leveled();

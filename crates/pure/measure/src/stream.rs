@@ -209,6 +209,8 @@ pub struct Stream<const CAUSES: usize = CAUSE_COUNT> {
     thought: u64,
     /// Nothing is issued before the pause, or the wait for the start, is over.
     pub held: bool,
+    /// The arrival of the pending request has come in that time.
+    pub(crate) pending_is_due: bool,
     /// A thread of a program that goes on once nothing of it is in flight.
     pub(crate) waits: bool,
     /// Requests under way.
@@ -256,6 +258,7 @@ impl<const CAUSES: usize> Stream<CAUSES> {
             think: spec.think,
             thought: 0,
             held: false,
+            pending_is_due: false,
             waits: false,
             in_flight: 0,
             issued: 0,

@@ -72,8 +72,13 @@ pub trait Streamed<const CAUSES: usize>: Sized {
 
     /// A stream's start has come, or its pause is over.
     fn resume(&mut self, now: SimTime, stream: u16) {
-        self.bench_mut().streams[stream as usize].held = false;
-        self.fill(now, stream);
+        let resumed = &mut self.bench_mut().streams[stream as usize];
+        resumed.held = false;
+        if std::mem::take(&mut resumed.pending_is_due) {
+            self.issue_pending(now, stream);
+        } else {
+            self.fill(now, stream);
+        }
     }
 
     /// Issues a stream's next requests while it has room; a stream with arrival times waits for the next arrival.
@@ -176,7 +181,13 @@ pub trait Streamed<const CAUSES: usize>: Sized {
     /// Issues the request that has just arrived and waits for the one after.
     fn issue_pending(&mut self, now: SimTime, stream: u16) {
         let bench = self.bench_mut();
-        if let Some(record) = bench.streams[stream as usize].pending.take()
+        let waiting = &mut bench.streams[stream as usize];
+        if waiting.held {
+            // It pauses: what has arrived is issued after that.
+            waiting.pending_is_due = waiting.pending.is_some();
+            return;
+        }
+        if let Some(record) = waiting.pending.take()
             && !bench.stopping
         {
             self.issue(now, stream, &record);

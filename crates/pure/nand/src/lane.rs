@@ -73,6 +73,8 @@ pub(crate) struct Die {
     pub(crate) is_entering: bool,
     pub(crate) left: SimSpan,
     pub(crate) suspensions: u32,
+    /// Whether a read came while the operation that holds the die was not at its array: it makes way once it is.
+    pub(crate) is_asked: bool,
     /// Commands begun and not ended, and since when there have been any.
     pub(crate) begun: u32,
     pub(crate) since: SimTime,
@@ -97,6 +99,7 @@ impl Die {
             is_entering: false,
             left: SimSpan::ZERO,
             suspensions: 0,
+            is_asked: false,
             begun: 0,
             since: SimTime::ZERO,
             held: SimSpan::ZERO,

@@ -223,7 +223,12 @@ impl TimedNand {
         queued.time.die = now.since(queued.waits_since) - queued.time.background;
         let command = queued.command;
         if !PLAIN {
-            self.dies[command.die as usize].begin(now);
+            let die = &mut self.dies[command.die as usize];
+            die.begin(now);
+            // Of this operation, whatever passes it has; reads beside it on other lanes have none.
+            if command.kind != CommandKind::Read {
+                die.suspensions = 0;
+            }
         }
         match command.kind {
             CommandKind::Read => self.sense::<PLAIN>(now, index, number, out),
@@ -288,10 +293,6 @@ impl TimedNand {
     ) {
         let held = self.work::<PLAIN>(now, number, works, out);
         self.slab[index as usize].time.die += held;
-        if !PLAIN {
-            let die = self.die_of(number);
-            self.dies[die as usize].suspensions = 0;
-        }
     }
 
     /// The array of a lane works; returns the time until the controller knows that it has finished.
@@ -488,8 +489,11 @@ impl TimedNand {
         };
         let number = if PLAIN { u32::from(command.die) } else { self.first_lane(command.die) };
         self.operate::<PLAIN>(now, index, number, works, out);
-        if !PLAIN && self.config.capabilities.cache_program {
-            self.stage(now, command.die, out);
+        if !PLAIN {
+            self.suspend_if_asked(now, command.die, out);
+            if self.config.capabilities.cache_program {
+                self.stage(now, command.die, out);
+            }
         }
     }
 

@@ -201,6 +201,7 @@ impl TimedNand {
         let die = &mut self.dies[die_number as usize];
         let index = std::mem::replace(&mut die.staged, NIL);
         die.exclusive = true;
+        die.suspensions = 0;
         let lane = &mut self.lanes[first as usize];
         lane.active = index;
         lane.since = now;
@@ -219,15 +220,38 @@ impl TimedNand {
         out: &mut impl Outbox<NandEvent, NandDone>,
     ) {
         let Some(suspend) = self.config.capabilities.suspend else { return };
-        if read.kind != CommandKind::Read
-            || read.priority != Priority::Foreground
-            || !self.may_suspend(now, read.die, &suspend)
-        {
+        if read.kind != CommandKind::Read || read.priority != Priority::Foreground {
             return;
         }
-        let number = self.first_lane(read.die);
-        let lane = &mut self.lanes[number as usize];
+        if self.may_suspend(now, read.die, &suspend) {
+            return self.ask_to_make_way(now, read.die, &suspend, out);
+        }
+        let lane = &self.lanes[self.first_lane(read.die) as usize];
+        let is_read = |index: u32| self.slab[index as usize].command.kind == CommandKind::Read;
         let die = &mut self.dies[read.die as usize];
+        if lane.active != NIL && !is_read(lane.active) && (!lane.works || die.staged != NIL) {
+            die.is_asked = true;
+        }
+    }
+
+    /// The array has begun with an operation: it makes way for a read that came while its data was on the way.
+    pub(crate) fn suspend_if_asked(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let Some(suspend) = self.config.capabilities.suspend else { return };
+        if std::mem::take(&mut self.dies[die as usize].is_asked) && self.may_suspend(now, die, &suspend) {
+            self.ask_to_make_way(now, die, &suspend, out);
+        }
+    }
+
+    fn ask_to_make_way(
+        &mut self,
+        now: SimTime,
+        die_number: u16,
+        suspend: &Suspend,
+        out: &mut impl Outbox<NandEvent, NandDone>,
+    ) {
+        let number = self.first_lane(die_number);
+        let lane = &mut self.lanes[number as usize];
+        let die = &mut self.dies[die_number as usize];
         die.left = lane.ends.since(now);
         die.is_entering = true;
         die.suspensions += 1;

@@ -4,7 +4,7 @@ use flashyard_flash::{CommandKind, FlashCommand, Geometry, Pages, Planes, Priori
 use flashyard_kernel::{EventQueue, Machine, Nested};
 use flashyard_nand::{
     Capabilities, Currents, EccStrength, ErrorRates, IsppModel, NandConfig, NandDone, NandEvent, RetryRule,
-    SingleLevel, TimedNand, WearModel,
+    SingleLevel, Suspend, TimedNand, WearModel,
 };
 use flashyard_units::{ByteRate, SimSpan, SimTime};
 
@@ -324,6 +324,47 @@ fn reads_that_may_not_pass_any_more_wait_for_background_work() {
             assert_eq!((began, held.last()), (of_three.filter(|_| holds), Some(&active)), "{kind:?} {priority:?}");
         }
     }
+}
+
+/// When a read is done that comes `after` a program was given to its die, and when the program is.
+fn read_beside_a_program(config: NandConfig, program: FlashCommand, after: &[SimSpan]) -> (Vec<SimSpan>, SimSpan) {
+    let mut nand = TimedNand::new(config, 1);
+    let mut queue: EventQueue<NandEvent> = EventQueue::default();
+    let mut effects: Vec<NandDone> = Vec::new();
+    let same = |event: NandEvent| event;
+    nand.submit(SimTime::ZERO, program, &mut Nested::new(&mut queue, same, &mut effects));
+    let mut reads = (1..).zip(after).peekable();
+    let mut done = vec![SimSpan::ZERO; after.len() + 1];
+    while let Some((now, event)) = queue.pop() {
+        // Until the next event all is as it was when the read came.
+        while let Some((tag, after)) = reads.next_if(|(_, after)| SimTime::ZERO + **after <= now) {
+            let read = command(CommandKind::Read, 0, 1, Pages::LSB, tag);
+            nand.submit(SimTime::ZERO + *after, read, &mut Nested::new(&mut queue, same, &mut effects));
+        }
+        nand.handle(now, event, &mut Nested::new(&mut queue, same, &mut effects));
+        effects.drain(..).for_each(|effect| done[effect.tag as usize] = now.since(SimTime::ZERO));
+    }
+    let program = done.remove(0);
+    (done, program)
+}
+
+#[test]
+fn a_program_makes_way_for_a_read_also_where_that_came_while_its_data_was_sent() {
+    let us = SimSpan::from_us;
+    let suspend = Suspend { programs: true, erases: true, entry: us(5), resume: us(5), most: 1 };
+    let capabilities = Capabilities { suspend: Some(suspend), ..Capabilities::default() };
+    let program = command(CommandKind::Program, 0, 4, Pages::LSB, 0);
+    let sent = config().channel.span_of(4 * 16_384);
+    let alone = sent + us(200);
+    for comes in [us(1), us(20), us(60)] {
+        let (reads, ends) = read_beside_a_program(NandConfig { capabilities, ..config() }, program, &[comes]);
+        let stops = comes.max(sent) + us(5);
+        assert_eq!(reads, [stops + us(30) + PAGE], "a read that comes at {comes:?}");
+        assert_eq!(ends, alone + us(5) + us(30) + PAGE + us(5), "it loses what making way takes");
+    }
+    // It makes way once: another read waits for its end.
+    let (reads, ends) = read_beside_a_program(NandConfig { capabilities, ..config() }, program, &[us(1), us(100)]);
+    assert!(reads[0] < us(80) && reads[1] > ends, "{reads:?} and {ends:?}");
 }
 
 #[test]

@@ -203,11 +203,15 @@ impl DriveMedia {
         self.layout.split(next).1 != 0
     }
 
-    /// Loads the record of a written slot, and returns a byte of it.
+    /// Loads the record of a written slot, and its first bytes where it `is_read`; returns bytes of them.
     #[inline]
-    pub(super) fn touch(&self, slot: Slot) -> u8 {
+    pub(super) fn touch(&self, slot: Slot, is_read: bool) -> u8 {
         // A slot that another one stands for may have no place on the disk, and looking at it may need one.
-        if self.unkept.is_empty() { self.band.touch(slot.get()) } else { 0 }
+        if !slot.is_some() || !self.unkept.is_empty() {
+            return 0;
+        }
+        let first = if is_read { self.payload.touch(slot) } else { 0 };
+        first ^ self.band.touch(slot.get())
     }
 
     /// Takes over what the drive holds before it is used: slots that are current, and hold zeros.

@@ -70,17 +70,17 @@ impl Media {
         self.drives[drive.index()].lost(logical, slot);
     }
 
-    /// Loads the records of the copies that the writes among `effects` replace: the misses of all overlap, and the records are
-    /// in the caches when they are changed.
+    /// Loads what following `effects` will look at: records of the copies that writes replace, records and bytes of reads. The misses of all
+    /// overlap then.
     pub(crate) fn touch(&self, effects: &[Effect]) {
-        let replaced = effects.iter().filter_map(|effect| match effect {
-            Effect::Payload { drive, movement: Movement::Written { before, .. } } if before.is_some() => {
-                Some((drive, *before))
+        let touched = effects.iter().map(|effect| match effect {
+            Effect::Payload { drive, movement: Movement::Written { before, .. } } => {
+                self.drive(*drive).touch(*before, false)
             }
-            _ => None,
+            Effect::Payload { drive, movement: Movement::Read { slot, .. } } => self.drive(*drive).touch(*slot, true),
+            _ => 0,
         });
-        let touched = replaced.map(|(drive, slot)| self.drive(*drive).touch(slot)).fold(0, u8::wrapping_add);
-        std::hint::black_box(touched);
+        std::hint::black_box(touched.fold(0, |all, byte| all ^ byte));
     }
 
     /// Follows a movement other than a read; `payload` gives the bytes of a write, `None` for zeros. Returns whether there

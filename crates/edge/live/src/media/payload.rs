@@ -83,6 +83,12 @@ impl Payload {
         self.frames[self.layout.split(slot).0 as usize] != NO_FRAME
     }
 
+    /// Loads the first bytes of a slot in memory, and returns one of them. Looking at a file may give its pages a place on the disk.
+    #[inline]
+    pub(super) fn touch(&self, slot: Slot) -> u8 {
+        if self.free.is_some() && self.holds(slot) { self.mapping.bytes()[self.at(slot)] } else { 0 }
+    }
+
     /// The bytes of `count` slots from `slot` on, in one superblock that holds payload.
     #[inline]
     pub(crate) fn run(&self, slot: Slot, count: usize) -> &[u8] {

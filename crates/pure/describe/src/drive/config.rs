@@ -191,6 +191,12 @@ fn remap_entries(geometry: &Geometry) -> u32 {
 /// Why a key of drives has no effect on any of `drives`, which have it: they begin as aged ones.
 pub fn idle_where_aged(key: &str, drives: &[&DriveSection]) -> Option<String> {
     let aged = drives.iter().all(|drive| drive.aged_state.is_some());
-    (matches!(key, "filled" | "overwritten" | "until_steady" | "drawn" | "precondition") && aged && !drives.is_empty())
-        .then(|| "drive.aged_state says what is on the drive".to_owned())
+    // Asking for no wear misleads no user: a sweep may begin there.
+    let has_erases = || drives.iter().any(|drive| drive.wear.as_ref().is_some_and(|wear| wear.erases > 0));
+    let is_idle = match key {
+        "filled" | "overwritten" | "until_steady" | "drawn" | "precondition" => true,
+        "wear.erases" => has_erases(),
+        _ => false,
+    };
+    (is_idle && aged && !drives.is_empty()).then(|| "drive.aged_state says what is on the drive".to_owned())
 }

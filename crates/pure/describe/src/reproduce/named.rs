@@ -79,12 +79,12 @@ impl<R: NamedRun> NamedStudy<R> {
         self
     }
 
-    /// The finished runs with their records, in the order of the study.
     /// The study with charts.
     pub fn with_charts(self, draw: Draw<R>) -> Self {
         Self { draw, ..self }
     }
 
+    /// The finished runs with their records, in the order of the study.
     fn records(&self, finished: &[(String, Value)]) -> Result<Vec<(R, R::Record)>, ReproductionError> {
         let mut records = Vec::new();
         for run in &self.runs {

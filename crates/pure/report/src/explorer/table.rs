@@ -110,6 +110,9 @@ fn cheapest_sentence(explorer: &Explorer, load: &ExplorerLoad) -> String {
     let Some(reference) = load.reference.map(|place| &explorer.points[place]) else {
         return format!("{name} was not run at this load, so nothing is held against it");
     };
+    if load.cheapest.is_none() && reference.latency_p99_us.is_some() {
+        return format!("no run whose price is known is within {within} % of the throughput and p99 of {name}");
+    }
     let Some(cheapest) = load.cheapest.map(|place| &explorer.points[place]) else {
         return format!("{name} completed no request at this load, so nothing is held against it");
     };
