@@ -110,8 +110,12 @@ impl<D: Volume> InPlaceFiles<D> {
     ///
     /// Errors: the volume's.
     pub fn write_back(&mut self) -> Result<(), FilesError> {
-        for ((number, page), bytes) in std::mem::take(&mut self.dirty) {
-            let Some(file) = self.files.get_mut(&number) else { continue };
+        // A page leaves memory once it is written: after an error the others are still there.
+        while let Some((&(number, page), bytes)) = self.dirty.first_key_value() {
+            let Some(file) = self.files.get_mut(&number) else {
+                self.dirty.pop_first();
+                continue;
+            };
             let before = page.checked_sub(1).and_then(|before| file.blocks[before as usize]);
             let place = &mut file.blocks[page as usize];
             let block = match *place {
@@ -125,7 +129,8 @@ impl<D: Volume> InPlaceFiles<D> {
                     *place.insert(block)
                 }
             };
-            self.device.write(block, &bytes).map_err(failed)?;
+            self.device.write(block, bytes).map_err(failed)?;
+            self.dirty.pop_first();
         }
         Ok(())
     }

@@ -130,7 +130,7 @@ impl Latte {
                 self.counters.hits += u64::from(count);
                 (block..block + count).for_each(|block| self.place.cache.hit(&mut self.place.map, block));
                 self.place.pins.pin(slot, count);
-                let kind = Kind::FrontRead { request: id, slot };
+                let kind = Kind::FrontRead { request: id, at, first: block, slot };
                 self.send(now, FRONT, kind, order(Operation::Read, slot, count, data), out);
                 count
             } else {
@@ -520,9 +520,15 @@ impl Service for Latte {
                 self.place.back_changed(first, &began[..count as usize], is_ok, alone);
                 self.table.ended(request, result, out);
             }
-            Kind::FrontRead { request, slot } => {
+            Kind::FrontRead { request, at, first, slot } => {
                 self.place.pins.unpin(slot, count);
-                self.table.ended(request, result, out);
+                // The back end has what a copy at the front end that cannot be read was taken of. Each time one more copy is given up.
+                let is_there = self.has[1] && self.place.lost.first_in(first, first + count).is_none();
+                let again = !is_ok && is_there && (self.place.give_up(first, slot, count) || !self.has[0]);
+                if again {
+                    self.read_blocks(now, request, first - at, (first, first + count), out);
+                }
+                self.table.ended(request, if again { Ok(()) } else { result }, out);
             }
             Kind::BackRead { request, at, first, .. } if is_ok && self.place.is_at_front(first, first + count) => {
                 // The back end may have a write already that has not ended. Reads since then have seen the copy at the front
@@ -543,7 +549,13 @@ impl Service for Latte {
                 self.place.pins.unpin(slot, 1);
                 self.promoted(block, slot, began, is_ok);
             }
-            Kind::FlushRead { chunk, place, .. } => self.flush_read(now, (chunk, place), count, is_ok, out),
+            Kind::FlushRead { chunk, place, .. } => {
+                self.flush_read(now, (chunk, place), count, is_ok, out);
+                // What cannot be read is not flushed by another try, for which a client would wait.
+                if let Err(failure) = result {
+                    self.fail_barriers(failure, out);
+                }
+            }
             Kind::FlushWrite { chunk, place } => {
                 self.flushed(chunk, place, count, is_ok);
                 if let Err(failure) = result {

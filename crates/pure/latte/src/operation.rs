@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     /// Blocks of a request are written, or trimmed, at the back end; `alone` where there was no front end any more.
     Back { request: u32, first: u32, alone: bool },
     /// Copies of blocks are read for a request.
-    FrontRead { request: u32, slot: u32 },
+    FrontRead { request: u32, at: u32, first: u32, slot: u32 },
     /// Blocks are read for a request; those in `admitted` are to be copied to the front end.
     BackRead { request: u32, at: u32, first: u32, admitted: u32 },
     /// A block that was read is copied to a slot.

@@ -118,6 +118,18 @@ impl Placement {
         Some(slot)
     }
 
+    /// Copies of blocks from `slot` on cannot be read: those that are at the back end as well count no more. Returns whether there were any.
+    pub(crate) fn give_up(&mut self, first: u32, slot: u32, count: u32) -> bool {
+        let mut any = false;
+        for (block, slot) in (first..first + count).zip(slot..) {
+            if self.map.evict(block.into(), slot.into()) {
+                self.free(block, slot);
+                any = true;
+            }
+        }
+        any
+    }
+
     /// The copy of a block in `slot` of the front end counts no more.
     fn free(&mut self, block: u32, slot: u32) {
         if slot < self.log.slots() {

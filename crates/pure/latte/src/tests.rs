@@ -183,3 +183,44 @@ fn a_warm_cache_has_its_share_of_blocks_in_runs() {
         assert_eq!((counters.hits, counters.misses), (expected, u64::from(blocks) - expected));
     }
 }
+
+/// Carries out `submitted`'s orders one after the other, reads of the front end without success where `unread` says so; returns the answers, and
+/// where reads went. Ends after a hundred steps, if the service never does.
+fn carried_out(latte: &mut Latte, out: &mut flashyard_service::Orders, unread: bool) -> (Vec<(u32, bool)>, Vec<u8>) {
+    use flashyard_service::{Failure, Service};
+    let (mut answers, mut reads, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..100 {
+        answers.extend(out.answers.drain(..).map(|(id, result)| (id, result.is_ok())));
+        waiting.append(&mut out.orders);
+        out.clear();
+        let Some(order) = waiting.pop() else { break };
+        let is_read = order.operation == Operation::Read;
+        if is_read {
+            reads.push(order.leg.0);
+        }
+        let fails = unread && is_read && order.leg.0 == 0;
+        let result = if fails { Err(Failure::Unread { block: order.first }) } else { Ok(()) };
+        latte.completed(SimTime::ZERO, order.id, result, out);
+    }
+    (answers, reads)
+}
+
+#[test]
+fn a_copy_that_cannot_be_read_is_read_at_the_back_end_and_fails_the_flush_that_needs_it() {
+    use flashyard_service::{Orders, Request, Service};
+    let mut latte = Latte::new(small(Rule::Front, 16, 4));
+    let mut out = Orders::default();
+    let request = |id, operation| Request { id, operation, first: 3, count: 1, durable: false, source: 0 };
+    latte.submit(SimTime::ZERO, &request(0, Operation::Write), &mut out);
+    assert_eq!(carried_out(&mut latte, &mut out, false), (vec![(0, true)], vec![]));
+    // The newest data is at the front end alone: the client hears that its flush has failed.
+    latte.submit(SimTime::ZERO, &request(1, Operation::Flush), &mut out);
+    assert_eq!(carried_out(&mut latte, &mut out, true).0, [(1, false)]);
+    latte.submit(SimTime::ZERO, &request(2, Operation::Flush), &mut out);
+    assert_eq!(carried_out(&mut latte, &mut out, false).0, [(2, true)]);
+    // Now the back end has it as well, and the copy is given up.
+    latte.submit(SimTime::ZERO, &request(3, Operation::Read), &mut out);
+    assert_eq!(carried_out(&mut latte, &mut out, true), (vec![(3, true)], vec![0, 1]));
+    latte.submit(SimTime::ZERO, &request(4, Operation::Read), &mut out);
+    assert_eq!(carried_out(&mut latte, &mut out, false).0, [(4, true)]);
+}

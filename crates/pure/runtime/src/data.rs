@@ -33,13 +33,14 @@ impl Logical {
         }
         let len = u64::from(blocks) * u64::from(BLOCK_BYTES);
         // A piece lies on one page.
-        while self.next < self.pages.bytes() {
-            let at = LogicalAddress::new(self.next);
+        let mut next = self.next;
+        while next < self.pages.bytes() {
+            let at = LogicalAddress::new(next);
             if let Some(host) = self.pages.translate(at, len).and_then(|at| self.window.translate(at, len)) {
-                self.next += len;
+                self.next = next + len;
                 return Some(Piece { blocks, at, host });
             }
-            self.next += u64::from(BLOCK_BYTES);
+            next += u64::from(BLOCK_BYTES);
         }
         None
     }

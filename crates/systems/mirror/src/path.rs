@@ -216,7 +216,11 @@ impl Mirror {
             Some(Failure::Unread { block }) => {
                 request.copies[drive] = Copy::Lost;
                 request.unread[drive] = true;
-                if request.unread == [true; 2] {
+                let other = 1 - drive;
+                // A copy for a drive that comes back is judged by its own end.
+                let is_for_host = !matches!(request.purpose, Purpose::Resync { .. });
+                let has_no_copy = self.sides[other].stale.contains(block) && is_for_host;
+                if request.unread[other] || has_no_copy {
                     return self.end_without(now, id, Answer::Unread { block: block.into() });
                 }
             }

@@ -56,7 +56,8 @@ impl Fusion {
             let column = base.column(op.stripe, data);
             let mut used = [usize::MAX; 3];
             used[0] = usize::from(base.places.place(op.stripe, column).drive);
-            if base.drives[used[0]].backlog(now) > base.config.fusion.spike {
+            let is_away = base.config.failed == Some(used[0]);
+            if is_away || base.drives[used[0]].backlog(now) > base.config.fusion.spike {
                 used[0] = self.next_drive(base, now, &[]);
                 base.counters.redirected += 1;
                 self.state[op.stripe as usize] |= 1 << data;
@@ -64,7 +65,9 @@ impl Fusion {
             for copy in 1..=base.config.parities {
                 used[copy] = self.next_drive(base, now, &used[..copy]);
             }
-            for drive in &used[..=base.config.parities] {
+            // Where few drives are left, a replica may have none.
+            let there = |drive: &&usize| base.config.failed != Some(**drive);
+            for drive in used[..=base.config.parities].iter().filter(there).collect::<Vec<_>>() {
                 // Where replicas lie on their drives matters to SSDs alone.
                 let chunks = base.config.chunk.in_bytes(base.config.drives[*drive].capacity);
                 let place = Place { drive: *drive as u8, chunk: op.stripe % chunks.max(1) as u32 };
@@ -78,7 +81,7 @@ impl Fusion {
     fn next_drive(&mut self, base: &Base, now: SimTime, used: &[usize]) -> usize {
         let count = base.drives.len();
         let first = self.next;
-        let free = |drive: &usize| !used.contains(drive);
+        let free = |drive: &usize| !used.contains(drive) && base.config.failed != Some(*drive);
         let turn = (first..first + count).map(|drive| drive % count).filter(free);
         let calm = turn.clone().find(|&drive| base.drives[drive].backlog(now) <= base.config.fusion.spike);
         let chosen =

@@ -175,7 +175,9 @@ impl Log {
         let share = if self.rotates && number != self.front { 2.0 * LOW } else { LOW };
         let low = ((share * stripes) as usize).max(2 * RESERVE + 2);
         let is_spared = self.rotates && number == self.front && self.stalled.is_empty();
-        group.victim.is_none() && group.free.len() < low && !is_spared
+        // A request that waits may need more stripes than are few.
+        let is_waited_for = number == self.front && !self.stalled.is_empty();
+        group.victim.is_none() && (group.free.len() < low || is_waited_for) && !is_spared
     }
 
     /// The front goes on to the group with most free stripes, once its own are used.

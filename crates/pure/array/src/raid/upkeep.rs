@@ -56,7 +56,8 @@ impl Upkeep {
     pub(super) fn done(&mut self, op: &Op, is_ok: bool, members: &mut Members) -> u64 {
         self.op = None;
         let Kind::Rebuild { leg } = op.kind else {
-            self.scrub = self.scrub.map(|_| op.stripe + 1);
+            // A scrub that was begun again meanwhile is at its own beginning.
+            self.scrub = self.scrub.map(|next| if next == op.stripe { next + 1 } else { next });
             return 0;
         };
         if is_ok && members.standing(Leg(leg)) == Standing::Rebuilding(op.stripe) {

@@ -147,7 +147,9 @@ fn learn(config: &FleetConfig, fleet: &FleetLife) -> Learned {
         for at in 0..life.readings.len() {
             let (known, after) = life.readings.split_at(at + 1);
             let features = features(known);
-            if let (Some(next), Some(now)) = (after.first(), known.last()) {
+            // A month in which no read was drawn has no time to tell of.
+            let has_reads = |reading: &&Reading| reading.mean_us > 0.0;
+            if let (Some(next), Some(now)) = (after.first().filter(has_reads), known.last().filter(has_reads)) {
                 rows.push(features.clone());
                 changes[0].push(libm::log(next.mean_us / now.mean_us));
                 changes[1].push(libm::log(next.p99_us / now.p99_us));
