@@ -105,12 +105,12 @@ struct FioSection {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1024))]
     iodepth: u32,
-    /// Data that the drive is asked to write between two timed stretches.
+    /// Data that the drive is asked to write between two timed stretches; where all is timed, data of a sample.
     #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
     every: Size,
-    /// Length of a timed stretch in virtual time, in milliseconds.
+    /// Length of a timed stretch in virtual time, in milliseconds; without it the job is timed from end to end.
     #[schemars(range(min = 1, max = 60_000))]
-    run_ms: u32,
+    run_ms: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -181,7 +181,7 @@ impl FioSection {
             pages: pages_of(self.data.0.get()),
             skew: self.skew,
             direct_depth: self.direct.then_some(self.iodepth),
-            run: SimSpan::from_ms(self.run_ms.into()),
+            run: self.run_ms.map(|run_ms| SimSpan::from_ms(run_ms.into())),
             every_pages: self.every.0.get() / PAGE_BYTES,
         }
     }
