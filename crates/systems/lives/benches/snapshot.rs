@@ -34,6 +34,7 @@ fn main() {
         weights: ScoreWeights::default(),
         exchanges_read_hot: true,
         degraded_by: DegradeRule::Drive,
+        pages_beyond: 0,
         wear,
     };
     let host = HostConfig { memory_bytes: 16 << 30, dirty_share: 0.1, request_us: 5.0 };

@@ -19,6 +19,7 @@ fn config(design: Design, pages: u32, below: Below) -> FioConfig {
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
             degraded_by: DegradeRule::Drive,
+            pages_beyond: 0,
             wear: WearModel {
                 rates: ErrorRates::TLC_2018_AT_300,
                 ecc: EccStrength::BITS_50,

@@ -66,6 +66,10 @@ pub(super) struct DeviceSection {
     /// Rule by which the artifact's drive is degraded: manager (too little spare space, or a reduction that failed) or drive (three quarters of
     /// its flash valid at a retirement, or a victim half valid).
     pub(super) degraded_by: Choice<DegradeRule>,
+    /// Pages that a read senses beyond its end: the emulated drive of the source senses one.
+    #[serde(default)]
+    #[schemars(range(max = 64))]
+    pub(super) pages_beyond: u32,
     /// Weights of invalid share, age and reads in equation 5.1.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     weights: [f64; 3],
