@@ -100,7 +100,7 @@ fn a_drive_whose_file_system_shrinks_keeps_its_data_to_the_end() {
     assert!(figures.death.is_some());
 }
 
-/// What a pass of a stretch may miss is in the mean of all: wear leveling comes in waves.
+/// Wear leveling comes in waves, which one timed pass may miss; the mean of all passes has them.
 #[test]
 fn a_job_that_is_timed_from_end_to_end_has_all_its_time_in_its_samples() {
     let base = config(Design::Traditional, 36_240, IN_PLACE);
