@@ -34,6 +34,7 @@ fn main() {
         weights: ScoreWeights::default(),
         exchanges_read_hot: true,
         degraded_by: DegradeRule::Drive,
+        pages_beyond: 0,
         wear,
     };
     let host = HostConfig { memory_bytes: 16 << 30, dirty_share: 0.1, request_us: 5.0 };
@@ -44,7 +45,7 @@ fn main() {
         let mut life = FilebenchLife::new(FilebenchConfig { device, host, below, load, seed }).expect("it is valid");
         time(name.name(), run, || life.live(&mut |_| false).expect("the drive obeys"));
     }
-    let load = FioLoad { pages: 36_000, skew: 0.0, run, every_pages: 1, direct_depth: None };
+    let load = FioLoad { pages: 36_000, skew: 0.0, run: Some(run), every_pages: 1, direct_depth: None };
     let mut life = FioLife::new(FioConfig { device, host, below, load, seed }).expect("it is valid");
     // The first look is before the first stretch.
     let mut looks = 0;

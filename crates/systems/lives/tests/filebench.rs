@@ -23,6 +23,7 @@ fn config(design: Design, name: PersonalityName) -> FilebenchConfig {
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
             degraded_by: DegradeRule::Drive,
+            pages_beyond: 0,
             wear,
         },
         host: HostConfig { memory_bytes: 4 << 30, dirty_share: 0.1, request_us: 5.0 },

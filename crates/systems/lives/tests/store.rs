@@ -22,6 +22,7 @@ fn config(design: Design, changes: f64) -> StoreConfig {
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
             degraded_by: DegradeRule::Drive,
+            pages_beyond: 0,
             wear,
         },
         host: HostConfig { memory_bytes: 2 << 30, dirty_share: 0.1, request_us: 5.0 },

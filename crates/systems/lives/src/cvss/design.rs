@@ -125,6 +125,9 @@ pub struct DeviceConfig {
     pub exchanges_read_hot: bool,
     /// Rule by which a variable drive is degraded.
     pub degraded_by: DegradeRule,
+    /// Pages that a read senses beyond its end, 1 on the emulated drive. Source: [C] `ssd_read` of the artifact goes to page
+    /// (first sector + sectors) / 8, with that page.
+    pub pages_beyond: u32,
     /// Errors and retries.
     pub wear: WearModel,
 }
@@ -244,7 +247,16 @@ pub(super) mod tests {
         };
         let weights = ScoreWeights::default();
         let degraded_by = DegradeRule::Manager;
-        DeviceConfig { design, reliability, requirement: None, weights, exchanges_read_hot: true, degraded_by, wear }
+        DeviceConfig {
+            design,
+            reliability,
+            requirement: None,
+            weights,
+            exchanges_read_hot: true,
+            degraded_by,
+            pages_beyond: 0,
+            wear,
+        }
     }
 
     #[test]

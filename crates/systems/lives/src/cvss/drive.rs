@@ -18,11 +18,11 @@
 use super::autostream::AutoStream;
 use super::design::{ACCELERATION, Design, DeviceConfig};
 use super::figures::RETRIES_MAX;
+use super::inline::Inline;
 use super::times::{DIES, ERASE_NS, PROGRAM_NS, sense_ns};
 use flashyard_blk::{Completion, Operation, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest};
 use flashyard_cache::{Lru, Policy};
 use flashyard_cvfs::MemoryDevice;
-use flashyard_flash::{CommandKind, FlashCommand, Medium, MediumCounters};
 use flashyard_ftl::{Ftl, RemapError};
 use flashyard_nand::WearModel;
 use flashyard_stats::LatencyHistogram;
@@ -56,46 +56,6 @@ pub(super) struct DriveWindow {
     pub(super) inner_retries: u64,
     /// Pages that the page cache had.
     pub(super) hits: u64,
-}
-
-/// Commands that one write makes necessary before its program.
-#[derive(Default)]
-struct Inline {
-    counters: MediumCounters,
-    wear: Option<WearModel>,
-    /// Retries of all reads since the last look.
-    retries: u64,
-    /// Senses of reads with their retries, programs and erases.
-    reads: VecDeque<u32>,
-    programs: u64,
-    erases: u64,
-    is_timed: bool,
-}
-
-impl Medium for Inline {
-    fn accept(&mut self, command: FlashCommand) {
-        self.accept_alike(command, 1);
-    }
-
-    fn accept_alike(&mut self, command: FlashCommand, count: u64) {
-        self.counters.count_alike(&command, count);
-        match command.kind {
-            CommandKind::Erase => self.erases += count,
-            CommandKind::Program => self.programs += count,
-            CommandKind::Read => {
-                let erases = ACCELERATION * u32::from(command.erases);
-                let retries = self.wear.map_or(0, |wear| wear.retries(erases, command.reads));
-                self.retries += u64::from(retries) * count;
-                if self.is_timed {
-                    self.reads.extend((0..count).map(|_| retries));
-                }
-            }
-        }
-    }
-
-    fn counters(&self) -> &MediumCounters {
-        &self.counters
-    }
 }
 
 /// Work in the background that no caller waits for.
@@ -152,6 +112,8 @@ pub(super) struct TimedDrive {
     under_way: VecDeque<u64>,
     under_way_most: usize,
     next_die: usize,
+    /// Pages that a read senses beyond its end.
+    pages_beyond: u32,
     /// Reads that each read stands for.
     read_weight: u32,
     /// Whether requests are of background work.
@@ -190,6 +152,7 @@ impl TimedDrive {
             under_way: VecDeque::new(),
             under_way_most,
             next_die: 0,
+            pages_beyond: device.pages_beyond,
             read_weight: 1,
             is_background: false,
             later: VecDeque::new(),
@@ -366,14 +329,21 @@ impl TimedDrive {
         (die.take(now, ns, is_retried), waits, blocked)
     }
 
-    fn read_block(&mut self, block: u32, seen: &mut Seen) {
+    /// Reads a block; whether the drive was asked for it, since the page cache does not have it.
+    fn read_block(&mut self, block: u32, seen: &mut Seen) -> bool {
         if let Some(cached) = &mut self.cached {
             if cached.touch(u64::from(block)).is_some() {
                 self.window.hits += 1;
-                return;
+                return false;
             }
             cached.insert(u64::from(block));
         }
+        self.sense_block(block, seen);
+        true
+    }
+
+    /// A block comes from flash, if it was ever written.
+    fn sense_block(&mut self, block: u32, seen: &mut Seen) {
         let slot = self.ftl.lookup(block);
         if !slot.is_some() {
             return;
@@ -442,8 +412,16 @@ impl TimedDrive {
         let start_ns = self.now_ns;
         match request.operation {
             Operation::Read => {
-                for block in first..first + request.count {
-                    self.read_block(block, &mut seen);
+                let end = first + request.count;
+                let mut asked = false;
+                for block in first..end {
+                    asked = self.read_block(block, &mut seen);
+                }
+                if asked {
+                    let last = (end + self.pages_beyond).min(self.ftl.config().logical_slots);
+                    for block in end..last {
+                        self.sense_block(block, &mut seen);
+                    }
                 }
                 if seen.count > 0 {
                     self.awaited_ns = self.awaited_ns.max(seen.done_ns);
@@ -538,6 +516,7 @@ impl Volume for TimedDrive {
 mod tests {
     use super::super::design::tests::device;
     use super::*;
+    use flashyard_units::VolumeId;
 
     #[test]
     fn a_command_is_blocked_by_the_retry_before_it_and_not_by_its_own() {
@@ -566,6 +545,28 @@ mod tests {
     }
 
     #[test]
+    fn a_read_senses_pages_beyond_its_end_as_far_as_there_are_some() {
+        let base = device(Design::Traditional, None);
+        let [exact, beyond] = [0, 1].map(|pages_beyond| {
+            let device = DeviceConfig { pages_beyond, ..base };
+            let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+            let last = u64::from(ftl.config().logical_slots) - 1;
+            let mut drive = TimedDrive::new(ftl, &device, 0, usize::MAX);
+            for block in [0, 1, 2, last as u32] {
+                drive.age(block).expect("it is new");
+            }
+            [0, 1, 2, last].map(|first| {
+                let request =
+                    VolumeRequest { volume: VolumeId::new(0), operation: Operation::Read, first, count: 1, source: 0 };
+                drive.carry_out(&request).expect("it is there");
+                drive.take_window().pages[0]
+            })
+        });
+        // After the third page nothing was ever written, and after the last is nothing.
+        assert_eq!([exact, beyond], [[1, 1, 1, 1], [2, 2, 1, 1]]);
+    }
+
+    #[test]
     fn a_read_without_time_counts_as_those_that_it_stands_for() {
         let device = device(Design::Traditional, None);
         let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
@@ -574,25 +575,5 @@ mod tests {
         drive.set_read_weight(4);
         drive.read_block(7, &mut Seen::default());
         assert_eq!(drive.take_window().pages[0], 4);
-    }
-
-    #[test]
-    fn retries_of_the_drives_own_reads_are_counted_with_and_without_time() {
-        let wear = device(Design::Traditional, None).wear;
-        let mut medium = Inline { wear: Some(wear), ..Inline::default() };
-        let command = |erases| FlashCommand { kind: CommandKind::Read, erases, ..read_command() };
-        // 60 erases of the model are 120, and two retries.
-        for (is_timed, queued) in [(false, 0), (true, 5)] {
-            medium.is_timed = is_timed;
-            medium.accept_alike(command(60), 5);
-            assert_eq!((std::mem::take(&mut medium.retries), medium.reads.len()), (10, queued));
-        }
-    }
-
-    fn read_command() -> FlashCommand {
-        let device = device(Design::Traditional, None);
-        let mut ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
-        ftl.age_write(0, 0, &mut Inline::default()).expect("it is new");
-        ftl.read_command(ftl.lookup(0), 1, 1, flashyard_flash::Priority::Background, 0)
     }
 }

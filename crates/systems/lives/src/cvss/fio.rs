@@ -6,7 +6,8 @@
 //!    too much is dirty; a read waits for the drive unless the page cache has it.
 //! 4. A direct job passes the page cache and has as many requests under way as its depth, which one thread submits. A write is
 //!    carried out in place, as F2FS does.
-//! 5. Requests follow each other without time; a stretch of them is timed now and then.
+//! 5. Requests follow each other without time, and a stretch of them is timed now and then; or all of them are timed, and a sample is
+//!    the mean between two amounts of data written.
 //!
 //! Without time only each fourth read is carried out, and counted as four.
 //!
@@ -59,9 +60,9 @@ pub struct FioLoad {
     pub skew: f64,
     /// Requests under way past the page cache, at least 1, which one thread submits; `None` for a buffered job.
     pub direct_depth: Option<u32>,
-    /// Length of a timed stretch in virtual time.
-    pub run: SimSpan,
-    /// Pages that the drive is asked to write between two timed stretches, at least 1.
+    /// Length of a timed stretch in virtual time; `None` for a job that is timed from end to end.
+    pub run: Option<SimSpan>,
+    /// Pages that the drive is asked to write between two timed stretches, at least 1; where all is timed, pages of a sample.
     pub every_pages: u64,
 }
 
@@ -188,14 +189,20 @@ impl Stretches for FioLife {
         let begin = self.mounted.begin_run();
         let is_direct = self.config.load.direct_depth.is_some();
         let request_ns = (self.config.host.request_us * 1000.0) as u64;
-        let end = begin + self.config.load.run.as_ns();
+        let FioLoad { run, every_pages, .. } = self.config.load;
+        let end = run.map_or(u64::MAX, |run| begin + run.as_ns());
+        let until = if run.is_some() { u64::MAX } else { self.mounted.written() + every_pages };
         let (mut thread, mut passed) = (begin, begin);
-        let mut work = Work { seconds: self.config.load.run.as_secs_f64(), ..Work::default() };
+        let mut work = Work { seconds: run.map_or(0.0, SimSpan::as_secs_f64), ..Work::default() };
         let mut ready: BinaryHeap<_> =
             (0..self.config.load.direct_depth.unwrap_or(1)).map(|_| Reverse(begin)).collect();
         while let Some(Reverse(asked)) = ready.pop() {
             let now = asked.max(thread);
             if now >= end {
+                break;
+            }
+            if self.mounted.written() >= until {
+                work.seconds = (now - begin) as f64 * 1e-9;
                 break;
             }
             thread = now + request_ns;
@@ -228,6 +235,9 @@ impl Stretches for FioLife {
     }
 
     fn go_on(&mut self) -> Result<(), Stop> {
+        if self.config.load.run.is_none() {
+            return Ok(());
+        }
         let until = self.mounted.written() + self.config.load.every_pages;
         let (mut next_look, mut absorbed, mut before) = (0, 0, 0);
         while self.mounted.written() < until {

@@ -27,6 +27,7 @@ mod figures;
 mod filebench;
 mod fio;
 mod host;
+mod inline;
 mod manager;
 mod mounted;
 mod mounted_files;

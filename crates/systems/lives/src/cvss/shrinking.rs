@@ -187,6 +187,7 @@ mod tests {
             weights: ScoreWeights::default(),
             exchanges_read_hot: false,
             degraded_by: DegradeRule::Drive,
+            pages_beyond: 0,
             wear,
         }
     }

@@ -125,6 +125,7 @@ impl CvssRun {
             weights,
             exchanges_read_hot: base.cvss.device.exchange_read_hot,
             degraded_by: if by_the_text { DegradeRule::Manager } else { base.cvss.device.degraded_by.0 },
+            pages_beyond: base.cvss.device.pages_beyond,
             wear,
         }
     }

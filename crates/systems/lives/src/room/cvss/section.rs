@@ -66,6 +66,10 @@ pub(super) struct DeviceSection {
     /// Rule by which the artifact's drive is degraded: manager (too little spare space, or a reduction that failed) or drive (three quarters of
     /// its flash valid at a retirement, or a victim half valid).
     pub(super) degraded_by: Choice<DegradeRule>,
+    /// Pages that a read senses beyond its end: the emulated drive of the source senses one.
+    #[serde(default)]
+    #[schemars(range(max = 64))]
+    pub(super) pages_beyond: u32,
     /// Weights of invalid share, age and reads in equation 5.1.
     #[schemars(inner(range(min = 0.0, max = 1.0)))]
     weights: [f64; 3],
@@ -105,12 +109,12 @@ struct FioSection {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1024))]
     iodepth: u32,
-    /// Data that the drive is asked to write between two timed stretches.
+    /// Data that the drive is asked to write between two timed stretches; where all is timed, data of a sample.
     #[schemars(extend("x-minimum" = "1 GB", "x-maximum" = "1000 TB"))]
     every: Size,
-    /// Length of a timed stretch in virtual time, in milliseconds.
+    /// Length of a timed stretch in virtual time, in milliseconds; without it the job is timed from end to end.
     #[schemars(range(min = 1, max = 60_000))]
-    run_ms: u32,
+    run_ms: Option<u32>,
 }
 
 fn one() -> u32 {
@@ -181,7 +185,7 @@ impl FioSection {
             pages: pages_of(self.data.0.get()),
             skew: self.skew,
             direct_depth: self.direct.then_some(self.iodepth),
-            run: SimSpan::from_ms(self.run_ms.into()),
+            run: self.run_ms.map(|run_ms| SimSpan::from_ms(run_ms.into())),
             every_pages: self.every.0.get() / PAGE_BYTES,
         }
     }
