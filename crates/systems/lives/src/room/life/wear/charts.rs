@@ -17,7 +17,7 @@ pub(super) fn sections(lives: &[(LifeRun, LifeRecord)], comparisons: &[Compariso
 fn lifetimes(comparisons: &[Comparison]) -> ChartSection {
     let made = super::lifetimes::numbers().into_iter().chain(super::bounded::numbers());
     let ids: Vec<String> =
-        made.filter(|number| number.runs.iter().all(|run| run.end != End::Never)).map(|number| number.id).collect();
+        made.filter(|number| number.runs.iter().all(|run| !run.end.is_never())).map(|number| number.id).collect();
     let of_lives = |one: &&Comparison| ids.contains(&one.id) && LIFETIME_UNITS.contains(&one.unit.as_str());
     let chosen: Vec<Comparison> = comparisons.iter().filter(of_lives).cloned().collect();
     let finding = format!("{}.", agreement(&chosen));
@@ -29,7 +29,7 @@ fn by_trace(lives: &[(LifeRun, LifeRecord)]) -> ChartSection {
     let bar = |(run, life): &(LifeRun, LifeRecord)| {
         let Load::Trace(place) = run.load else { return None };
         let panel = match run.end {
-            End::Never => return None,
+            End::Never { .. } => return None,
             End::Fixed => "fixed".to_owned(),
             End::Variable => "variable".to_owned(),
             End::Bounded(gib) => format!("relocation of at most {gib} GiB"),

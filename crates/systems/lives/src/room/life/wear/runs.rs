@@ -42,14 +42,24 @@ pub(super) enum Load {
 /// How a drive ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum End {
-    /// It is written 100 times, and superblocks are never retired.
-    Never,
+    /// It is written 100 times, and superblocks are never retired. The endurance sets the threshold of PWL.
+    Never {
+        /// Erases.
+        endurance: u32,
+    },
     /// Fixed capacity.
     Fixed,
     /// Variable capacity.
     Variable,
     /// Variable capacity; the file system relocates at most this many GiB of the published drive.
     Bounded(u32),
+}
+
+impl End {
+    /// Whether no superblock is ever retired.
+    pub(super) const fn is_never(self) -> bool {
+        matches!(self, Self::Never { .. })
+    }
 }
 
 /// How garbage collection chooses.
@@ -84,9 +94,14 @@ pub(crate) struct LifeRun {
     pub(super) victims: Victims,
 }
 
+/// Endurance for the threshold of PWL where nothing is retired. Source: [D] sheet wear-leveling §8.2, the threshold meets the mean at 80 to
+/// 90 drive writes, as published.
+const UNWORN_ENDURANCE: u32 = 500;
+
 /// 100 drive writes of single pages without retirement.
 pub(super) fn hot(traffic: u32, space: u32, footprint: u32, leveling: WearLeveling) -> LifeRun {
-    LifeRun { load: Load::Hot { traffic, space, footprint }, leveling, end: End::Never, victims: Victims::Greedy }
+    let end = End::Never { endurance: UNWORN_ENDURANCE };
+    LifeRun { load: Load::Hot { traffic, space, footprint }, leveling, end, victims: Victims::Greedy }
 }
 
 /// A life under a trace, by its place.
@@ -117,7 +132,8 @@ impl NamedRun for LifeRun {
             Load::Trace(place) => TRACES[place].name.to_owned(),
         };
         let end = match self.end {
-            End::Never => "unworn".to_owned(),
+            End::Never { endurance: UNWORN_ENDURANCE } => "unworn".to_owned(),
+            End::Never { endurance } => format!("unworn of {endurance} erases"),
             End::Fixed => "fixed".to_owned(),
             End::Variable => "variable".to_owned(),
             End::Bounded(gib) => format!("bounded {gib}"),
@@ -159,8 +175,11 @@ impl NamedRun for LifeRun {
         }
         scenario.drive.wear_leveling = Some(Policy(self.leveling));
         let life = &mut scenario.life;
-        life.retire = Some(self.end != End::Never);
-        let is_fixed = matches!(self.end, End::Never | End::Fixed);
+        life.retire = Some(!self.end.is_never());
+        if let End::Never { endurance } = self.end {
+            life.endurance = Some(endurance);
+        }
+        let is_fixed = self.end.is_never() || self.end == End::Fixed;
         life.capacity = Some(if is_fixed { CapacityName::Fixed } else { CapacityName::Variable });
         if let End::Bounded(gib) = self.end {
             life.relocation_bound = Some(scaled(u64::from(gib) << 30));
@@ -171,7 +190,7 @@ impl NamedRun for LifeRun {
             Victims::CostBenefit => life.ties = Some(Choice(VictimTies::NewestFirst)),
             Victims::Score => scenario.drive.victim = Choice(VictimPolicy::CostBenefit),
         }
-        let drive_writes = (self.end == End::Never).then_some(SYNTHETIC_DRIVE_WRITES);
+        let drive_writes = self.end.is_never().then_some(SYNTHETIC_DRIVE_WRITES);
         live(&self.name(), &scenario, drive_writes, files, observer)
     }
 
