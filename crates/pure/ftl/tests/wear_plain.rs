@@ -118,8 +118,10 @@ impl Plain {
 
     /// The full block of fewest erases that is found near the top of the heap, as far down as it has to be looked for.
     fn youngest_by_heap(&self) -> Option<usize> {
-        let levels = (0..).map(|level| (1 << level) - 1..(2 << level) - 1).take_while(|level| level.end <= self.heap.len());
-        levels.into_iter().find_map(|level: std::ops::Range<usize>| {
+        let levels =
+            (0..).map(|level| (1 << level) - 1..(2 << level) - 1).take_while(|level| level.end <= self.heap.len());
+        let mut levels = levels;
+        levels.find_map(|level: std::ops::Range<usize>| {
             let full = level.map(|place| self.heap[place]).filter(|block| self.closed.contains(block));
             full.min_by_key(|&block| self.erases[block])
         })
