@@ -180,8 +180,8 @@ pub enum ProgressiveReading {
     /// Of equally young superblocks the one closed last gives its data away, and the mean is that of all erases. Source: \[A\]
     #[default]
     Plain,
-    /// A heap names the superblock, and the mean is that of erases by garbage collection. Source: \[C\] FTLSim-WL, the
-    /// simulator of the wear-leveling study.
+    /// A heap names the superblock, and the mean is that of erases by garbage collection over the superblocks without those that it keeps
+    /// erased, in whole erases. Source: \[C\] FTLSim-WL, the simulator of the wear-leveling study (`ftlsim_pwl.c`).
     Heap,
 }
 

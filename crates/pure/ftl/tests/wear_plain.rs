@@ -1,24 +1,20 @@
 //! Wear leveling beside a plain model of the rules, on a small drive: nothing of the layer is in it.
 //!
 //! The printed rules leave a case open: of several least erased blocks, which gives its data away? The public simulator takes the one at the
-//! top of a heap ([C] FTLSim-WL, `heap.c`), and the layer does as well. It is not a detail: blocks that were closed first have lost most of
+//! top of a heap ([C] FTLSim-WL, `get_ecmin`), and the layer does as well. It is not a detail: blocks that were closed first have lost most of
 //! their data, so the data that one of them gives is reclaimed soon, and its new place is leveled again.
 
 mod counting;
+mod skewed;
 
-use counting::Counting;
-use flashyard_flash::Geometry;
-use flashyard_ftl::{Frontiers, Ftl, FtlConfig, VictimTies, WearLeveling};
-use flashyard_kernel::Rng;
+use flashyard_ftl::{Ftl, FtlConfig, WearLeveling};
+use skewed::{DRIVE_WRITES, LOGICAL, PAGES, drive, leveled};
 use std::collections::VecDeque;
 
-const PAGES: usize = 256;
-const LOGICAL: usize = 256 * PAGES;
 /// The spare tenth, and beside it the blocks that garbage collection keeps erased.
 const KEPT: usize = 3;
 const BLOCKS: usize = LOGICAL / PAGES * 10 / 9 + KEPT;
 const NOWHERE: usize = usize::MAX;
-const DRIVE_WRITES: usize = 40;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ties {
@@ -122,7 +118,10 @@ impl Plain {
 
     /// The full block of fewest erases that is found near the top of the heap, as far down as it has to be looked for.
     fn youngest_by_heap(&self) -> Option<usize> {
-        [0..1, 1..3, 3..7].into_iter().find_map(|level| {
+        let levels =
+            (0..).map(|level| (1 << level) - 1..(2 << level) - 1).take_while(|level| level.end <= self.heap.len());
+        let mut levels = levels;
+        levels.find_map(|level: std::ops::Range<usize>| {
             let full = level.map(|place| self.heap[place]).filter(|block| self.closed.contains(block));
             full.min_by_key(|&block| self.erases[block])
         })
@@ -197,19 +196,6 @@ impl Plain {
     }
 }
 
-/// 0.9/0.1 after one sequential and three random drive writes; `write` learns whether to level.
-fn drive(mut write: impl FnMut(usize, bool)) {
-    let mut rng = Rng::named(1, "writes");
-    let mut below = |pages: usize| rng.below(pages as u64) as usize;
-    (0..LOGICAL).for_each(|page| write(page, false));
-    (0..3 * LOGICAL).for_each(|_| write(below(LOGICAL), false));
-    let hot = LOGICAL / 10;
-    for _ in 0..DRIVE_WRITES * LOGICAL {
-        let page = if below(10) < 9 { below(hot) } else { hot + below(LOGICAL - hot) };
-        write(page, true);
-    }
-}
-
 /// Slots moved by garbage collection and by leveling for each of the host, and the most erases of a block by the mean.
 fn plain(ties: Ties) -> [f64; 3] {
     let mut model = Plain::new(ties);
@@ -224,35 +210,10 @@ fn plain(ties: Ties) -> [f64; 3] {
     outcome(model.moved - before.0, model.leveled - before.1, &model.erases)
 }
 
-/// The layer after the same writes, with the slots that it moved under the policy.
+/// The layer after the same writes under OBP.
 fn layer(threshold: u32, protection: u64) -> (Ftl, [f64; 3]) {
-    let geometry = Geometry {
-        channels: 1,
-        dies_per_channel: 1,
-        planes_per_die: 1,
-        blocks_per_plane: BLOCKS as u32,
-        pages_per_block: PAGES as u32,
-        page_bytes: 4096,
-        pages_per_program: 1,
-    };
-    let config = FtlConfig {
-        logical_slots: LOGICAL as u32,
-        reclaim_below: KEPT as u32 - 1,
-        ties: VictimTies::OldestFirst,
-        frontiers: Frontiers::Shared,
-        ..FtlConfig::default()
-    };
-    let mut ftl = Ftl::new(&geometry, config).expect("the drive is possible");
-    let mut medium = Counting::default();
-    let mut before = None;
-    drive(|page, level| {
-        if level && before.is_none() {
-            ftl.set_wear_leveling(WearLeveling::OldBlockProtection { threshold, protection });
-            before = Some(*ftl.counters());
-        }
-        ftl.age_write(page as u32, 0, &mut medium).expect("nothing wears out");
-    });
-    let done = ftl.counters().since(&before.expect("the drive was levelled"));
+    let wear_leveling = WearLeveling::OldBlockProtection { threshold, protection };
+    let (ftl, done) = leveled(BLOCKS, KEPT - 1, FtlConfig { wear_leveling, ..FtlConfig::default() });
     let outcome = outcome(done.moved_slots, done.leveled_slots, &ftl.erase_counts().collect::<Vec<_>>());
     (ftl, outcome)
 }

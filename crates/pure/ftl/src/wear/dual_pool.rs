@@ -1,7 +1,7 @@
 //! Dual pool.
 //!
 //! Superblocks are in a hot or a cold pool, at random at first. Each has its erases and its effective erases, those
-//! since a swap changed its pool. After each host write:
+//! since a swap changed its pool, or all of them before the first. After each host write:
 //! 1. Dirty swap: if the most erased hot one is more than `threshold` ahead of the least erased cold one, the data of
 //!    the hot one goes to an erased superblock and that of the cold one to the hot one; they change pools.
 //! 2. If the cold one with most effective erases is more than `threshold` ahead of the hot one of fewest, it turns hot.
@@ -11,7 +11,8 @@
 //! writes since the one before, and less often if they change nothing.
 //!
 //! Source: [P] and [C] wear-leveling §3.4, which follows [X] Chang, SAC 2007. [C]: each pool is in heaps, which name the superblock of
-//! several, and a swap takes the best in use near their tops. An erase by a swap counts as an erase, not as an effective one.
+//! several, and a swap takes the best in use near their tops. An erase by a swap counts as an erase, not as an effective one; erases before
+//! leveling begins, by preconditioning, count as both.
 
 use super::exchange::Exchange;
 use super::heap::{Top, WearHeap, listed};
@@ -55,7 +56,7 @@ impl DualPool {
             hot: Hot { most: heap(Top::Most), least: heap(Top::Least), least_effective: heap(Top::Least) },
             cold: Cold { least: heap(Top::Least), most_effective: heap(Top::Most) },
             is_hot: blocks.all.iter().map(|_| rng.below(2) == 1).collect(),
-            effective: vec![0; superblocks],
+            effective: (0..superblocks as u32).map(|number| blocks.erases(number)).collect(),
             owed: vec![false; superblocks],
             host_slots,
             turns: 0,

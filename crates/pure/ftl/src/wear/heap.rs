@@ -3,12 +3,10 @@
 //! Of several superblocks that are equally worn the rules name none, and the shape of the heap decides. So it is part of the model:
 //! how an entry sinks and rises, what takes the place of one that leaves, and how far down a policy looks for a superblock in use.
 //!
-//! Source: \[C\] FTLSim-WL, `heap.c` (`get_ecmin`, `get_ecmax` and what they stand on) and `build_heap`.
+//! Source: \[C\] FTLSim-WL, `get_ecmin`, `get_ecmax` and what they stand on, and `do_ftl_build_heap`, as `ftlsim_op_var.c`, `ftlsim_dp.c`
+//! and `ftlsim_pwl.c` have them. `heap.c`, which looks at three levels only, is compiled into none of them.
 
 use crate::blocks::{Blocks, State};
-
-/// Entries that a policy looks at: the first three levels. Source: \[C\] `get_ecmin`.
-const LEVELS: [std::ops::Range<usize>; 3] = [0..1, 1..3, 3..7];
 
 const ABSENT: u32 = u32::MAX;
 
@@ -85,14 +83,13 @@ impl WearHeap {
         self.entries.first().copied()
     }
 
-    /// The best entry in use of the highest level that has any, among equals the first; `None` if the levels that are looked at
-    /// have none.
+    /// The best entry in use of the highest level that has any, among equals the first; `None` if no level that is full has any.
     pub(super) fn best_in_use(&self, blocks: &Blocks) -> Option<Entry> {
-        LEVELS.into_iter().find_map(|level| {
-            let found = self.entries.get(level.start..level.end.min(self.entries.len()))?.iter().copied();
-            found
-                .filter(|entry| blocks.is_movable(entry.number))
-                .reduce(|best, entry| if self.is_above(entry, best) { entry } else { best })
+        let starts = std::iter::successors(Some(0_usize), |start| Some(2 * start + 1));
+        let mut levels = starts.map_while(|start| self.entries.get(start..2 * start + 1));
+        levels.find_map(|level| {
+            let in_use = level.iter().copied().filter(|entry| blocks.is_movable(entry.number));
+            in_use.reduce(|best, entry| if self.is_above(entry, best) { entry } else { best })
         })
     }
 
@@ -182,6 +179,25 @@ mod tests {
         assert_eq!(numbers(&heap), [1, 3, 2, 0, 4, 5, 6]);
         heap.insert(7, 2);
         assert_eq!(numbers(&heap), [7, 1, 2, 3, 4, 5, 6, 0]);
+    }
+
+    #[test]
+    fn the_best_in_use_is_looked_for_in_all_full_levels() {
+        // Seven superblocks that are not closed fill three levels.
+        let blocks = crate::small::used(9 * crate::small::SLOTS, crate::config::FtlConfig::default()).blocks;
+        let (closed, other): (Vec<u32>, Vec<u32>) =
+            (0..blocks.all.len() as u32).partition(|&number| blocks.is_movable(number));
+        assert!(other.len() >= 7 && closed.len() >= 8, "{} and {}", other.len(), closed.len());
+        let heap_of = |numbers: &[u32]| {
+            let mut heap = WearHeap::new(Top::Least, blocks.all.len());
+            numbers.iter().for_each(|&number| heap.insert(number, 3));
+            heap
+        };
+        let three_levels = &other[..7];
+        let fourth = [three_levels, &closed[..8]].concat();
+        assert_eq!(heap_of(&fourth).best_in_use(&blocks).map(|entry| entry.number), Some(closed[0]));
+        let part_of_fourth = [three_levels, &closed[..7]].concat();
+        assert_eq!(heap_of(&part_of_fourth).best_in_use(&blocks), None, "the last level is not full");
     }
 
     #[test]

@@ -54,7 +54,8 @@ impl Ftl {
                 Some(Wear::DualPool(Box::new(DualPool::new(threshold, seed, blocks, host_slots))))
             }
             WearLeveling::Progressive { percent } => {
-                let by_heap = (self.config.progressive == ProgressiveReading::Heap).then_some(blocks);
+                let kept = self.config.reclaim_below;
+                let by_heap = (self.config.progressive == ProgressiveReading::Heap).then_some((blocks, kept));
                 let of = |endurance| Wear::Progressive(Progressive::new(percent, endurance, by_heap));
                 self.config.endurance.map(of)
             }

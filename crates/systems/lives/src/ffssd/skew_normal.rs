@@ -71,12 +71,13 @@ impl SkewNormal {
         let distribution = Self::from_moments(mean, deviation, moment(3) / (deviation * deviation * deviation));
         let mut sorted = counts.to_vec();
         sorted.sort_unstable();
-        let mut distance: f64 = 0.0;
-        for (index, &value) in sorted.iter().enumerate() {
-            if sorted.get(index + 1) != Some(&value) {
-                let below = (index + 1) as f64 / count;
-                distance = distance.max((below - distribution.cumulative(f64::from(value) + 0.5)).abs());
-            }
+        let (mut distance, mut below) = (0.0_f64, 0.0);
+        for alike in sorted.chunk_by(|one, other| one == other) {
+            // The share below steps at a count: it is farthest off on one side of the step or on the other.
+            let value = f64::from(alike[0]);
+            distance = distance.max((below - distribution.cumulative(value - 0.5)).abs());
+            below += alike.len() as f64 / count;
+            distance = distance.max((below - distribution.cumulative(value + 0.5)).abs());
         }
         Some(Fit { distribution, mean, deviation, distance, p_value: kolmogorov(distance * count.sqrt()) })
     }

@@ -7,8 +7,8 @@ use flashyard_workload::SourceError;
 /// Course of the capacity when superblocks wear out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capacity {
-    /// The exported capacity is fixed: the drive is dead once as many superblocks are retired as it had spare, or
-    /// no write finds room. \[P\] sheet wear-leveling §3.6, Fix_
+    /// The exported capacity is fixed: the drive is dead once as many superblocks are retired as it had spare, beside those
+    /// that garbage collection keeps erased, or no write finds room. \[P\] sheet wear-leveling §3.6, Fix_; \[C\] beside those
     Fixed,
     /// At that moment the file system gives everything back that the workload never wrote; the drive is dead when
     /// no write finds room. \[C\] sheet §3.6, Var_

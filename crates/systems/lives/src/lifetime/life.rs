@@ -27,7 +27,8 @@ pub struct Life {
     placement: Placement,
     /// Logical slots that the workload wrote, a bit each, while the capacity may become variable.
     written: Vec<u64>,
-    /// Superblocks that may be retired before the first is missing.
+    /// Superblocks that may be retired before the first is missing, those that garbage collection keeps erased not counted. Source: \[C\]
+    /// `bad_blocks >= T - U` of the public simulator, where T leaves these out.
     spare: u32,
     /// A variable capacity has been reduced.
     shrunk: bool,
@@ -76,6 +77,8 @@ impl Life {
         }
         let layout = ftl.layout();
         let spare = layout.superblocks - logical.div_ceil(layout.slots_per_superblock);
+        // Of a drive that has no others these are its spare ones.
+        let spare = if spare > config.ftl.reclaim_below { spare - config.ftl.reclaim_below } else { spare };
         Ok(Self {
             born: *ftl.counters(),
             ftl,
@@ -385,6 +388,16 @@ mod tests {
         assert_eq!(worn as u32, figures.last.retired);
         assert!(figures.leveling_share() > 0.0);
         assert_eq!(figures.samples.len() as u64, figures.last.host_slots / (u64::from(LOGICAL) / 2));
+    }
+
+    #[test]
+    fn a_fixed_drive_dies_when_its_superblocks_without_those_kept_erased_are_fewer_than_it_exports() {
+        // 78 superblocks, 4 of them kept erased, 64 exported; the last erase is that of one superblock or of several at once.
+        for leveling in [WearLeveling::None, WearLeveling::OldBlockProtection { threshold: 4, protection: 8 }] {
+            let figures = until_death(config(Capacity::Fixed, leveling, LOGICAL / 2));
+            assert_eq!(figures.death, Some(EndOfLife::SpareExhausted));
+            assert!((10..12).contains(&figures.last.retired), "{}", figures.last.retired);
+        }
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
     let footprint_slots = if traces::are_given(&scenario.workload) {
         ftl.logical_slots
     } else {
-        let span = load::spec(&scenario.workload, capacity_bytes)?.span_bytes;
+        let span = load::spec(&without_time(scenario).workload, capacity_bytes)?.span_bytes;
         // At most the drive, whose slots are a u32.
         (span / u64::from(SLOT_BYTES)) as u32
     };
@@ -79,13 +79,24 @@ pub(crate) fn config(scenario: &LifeScenario) -> Result<LifeConfig, ScenarioErro
     })
 }
 
+/// The scenario with a load that asks one request after the other where it makes them: a life has no time, and arrivals none of its own.
+fn without_time(scenario: &LifeScenario) -> LifeScenario {
+    let mut alone = scenario.clone();
+    let workload = &mut alone.workload;
+    if !traces::are_given(workload) && workload.fio.is_none() {
+        workload.depth = Some(1);
+        (workload.requests_per_second, workload.burst, workload.pause) = (None, None, None);
+    }
+    alone
+}
+
 /// The drive's load.
 pub(crate) fn source(
     scenario: &LifeScenario,
     config: &LifeConfig,
     files: &'static dyn Files,
 ) -> Result<Source, ScenarioError> {
-    let mut alone = scenario.clone();
+    let mut alone = without_time(scenario);
     if traces::are_given(&alone.workload) {
         alone.workload.speed = Some(TRACE_SPEED);
     }
@@ -199,7 +210,6 @@ fn forward_on(
     let mut stopped = !observer(&life, 0.0);
     let drive = f64::from(life.drive_slots());
     let period_slots = period_slots(scenario, footprint, drive);
-    let period = period_slots as f64 / drive;
     let end = drive_writes.map_or(u64::MAX, |writes| (writes * drive) as u64);
     let plan = ForwardPlan {
         config: ForwardConfig {
@@ -208,13 +218,17 @@ fn forward_on(
             endurance,
         },
         period_slots,
-        periods: if stopped { 0 } else { drive_writes.map_or(u32::MAX, |writes| (writes / period).ceil() as u32) },
+        // Whole periods; what is left of the last one is lived slot by slot.
+        periods: if stopped { 0 } else { u32::try_from(end / period_slots).unwrap_or(u32::MAX) },
     };
     fast_forward(&mut life, plan, &[], &mut |life, _| {
         stopped = !observer(life, progress(life, end));
         !stopped
     })
     .map_err(of_life)?;
+    if !stopped && drive_writes.is_some() && life.death().is_none() {
+        life.live_until(end).map_err(of_life)?;
+    }
     Ok((!stopped).then_some(life))
 }
 
