@@ -103,7 +103,7 @@ impl Mirror {
         if request.given_up {
             return self.end_without(now, id, Answer::Dropped);
         }
-        self.outages.sent_again += u64::from(request.sent.is_some());
+        let was_sent = request.sent.is_some();
         let sent = if request.operation == Operation::Read {
             let able = [0, 1].map(|drive| self.is_able(drive, request));
             let depths = [0, 1].map(|drive: usize| self.sides[drive].depth.level());
@@ -114,6 +114,7 @@ impl Mirror {
             let both = (0..2).filter(|&drive| takes[drive]);
             both.map(|drive| self.send(now, id, drive)).fold(false, |any, sent| any | sent)
         };
+        self.outages.sent_again += u64::from(was_sent && sent);
         if !sent {
             self.hold(now, id);
         }

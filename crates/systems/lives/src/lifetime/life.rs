@@ -396,7 +396,7 @@ mod tests {
         for leveling in [WearLeveling::None, WearLeveling::OldBlockProtection { threshold: 4, protection: 8 }] {
             let figures = until_death(config(Capacity::Fixed, leveling, LOGICAL / 2));
             assert_eq!(figures.death, Some(EndOfLife::SpareExhausted));
-            assert!((10..12).contains(&figures.last.retired), "{}", figures.last.retired);
+            assert!((10..14).contains(&figures.last.retired), "{}", figures.last.retired);
         }
     }
 
