@@ -12,6 +12,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
@@ -27,8 +28,29 @@ pub struct FileDevice {
     ended: Immediate,
 }
 
+/// Time that a file is waited for, and between two tries. Source: \[A\] beyond the last checkpoint of a mount, short for a person
+const LOCK_WAIT: Duration = Duration::from_secs(3);
+/// As above.
+const LOCK_AGAIN: Duration = Duration::from_millis(10);
+
 fn failed(error: impl Into<io::Error>) -> VolumeError {
     VolumeError::Io(error.into().to_string())
+}
+
+/// Locks a file for this program alone. A mount that has just been taken away writes its last checkpoint, for which this waits.
+fn lock(file: &File) -> io::Result<()> {
+    let begun = Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_AGAIN),
+            Err(Errno::WOULDBLOCK) => {
+                let message = "it is mounted, or in use by another command; unmount it first";
+                return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 impl FileDevice {
@@ -38,13 +60,7 @@ impl FileDevice {
     pub fn open(path: &Path, bytes: Option<u64>, plays_remap: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(bytes.is_some()).truncate(false).open(path)?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            Errno::WOULDBLOCK => io::Error::new(
-                io::ErrorKind::ResourceBusy,
-                "it is mounted, or in use by another command; unmount it first",
-            ),
-            error => error.into(),
-        })?;
+        lock(&file)?;
         if let Some(bytes) = bytes {
             file.set_len(bytes)?;
         }

@@ -89,7 +89,7 @@ impl DiskFiles {
         let mut all = Vec::new();
         for file in kinds.flat_map(children).filter(|file| file.extension().is_some_and(|end| end == "toml")) {
             all.extend_from_slice(file.as_os_str().as_encoded_bytes());
-            // What cannot be read ends the run that asks for it.
+            // A file that cannot be read ends the run that asks for it.
             all.extend(std::fs::read(&file).unwrap_or_default());
         }
         (!all.is_empty()).then(|| mark_of(&all))
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_of_the_profiles_at_hand() {
+    fn kept_results_are_of_the_profiles_at_hand() {
         let directory = tempfile::tempdir().expect("there is room");
         let drives = directory.path().join("profiles/drives");
         std::fs::create_dir_all(&drives).expect("there is room");

@@ -10,6 +10,7 @@ use crate::config::FtlConfig;
 use crate::counters::FtlCounters;
 use crate::ftl::Ftl;
 use crate::recovered::{RecoveryError, SuperblockContents};
+use crate::retire::note_due_refreshes;
 use flashyard_flash::{Geometry, Slot};
 
 /// The state of a translation layer and of the flash below it.
@@ -90,7 +91,7 @@ impl Ftl {
             || ftl.blocks.all.iter().any(|block| block.state == State::Retired && !worn_out(block.erases));
         ftl.kept_erased = config.kept_erased() + u32::from(early);
         ftl.set_wear_leveling(config.wear_leveling);
-        ftl.note_due_refreshes();
+        note_due_refreshes(&mut ftl);
         Ok(ftl)
     }
 

@@ -12,6 +12,7 @@
 use crate::blocks::State;
 use crate::ftl::{Frontier, Ftl};
 use crate::progress::Step;
+use crate::retire::note_due_refreshes;
 use flashyard_flash::Slot;
 
 /// A power cut, with all that it takes.
@@ -50,7 +51,7 @@ impl PowerCut {
         for superblock in ftl.blocks.all.iter_mut().filter(|superblock| superblock.state == State::Closed) {
             superblock.unprogrammed = None;
         }
-        ftl.note_due_refreshes();
+        note_due_refreshes(ftl);
         if is_void {
             ftl.leveling = None;
             let row = ftl.close_leveled();

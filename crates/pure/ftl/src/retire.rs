@@ -143,21 +143,21 @@ impl Ftl {
         }
     }
 
-    /// Queues the superblocks that are due for a refresh and in no queue: reads were counted before they came to be as they are.
-    pub(crate) fn note_due_refreshes(&mut self) {
-        let Some(most) = self.config.refresh_reads else { return };
-        for number in 0..self.layout.superblocks {
-            let is_closed = self.blocks.all[number as usize].state == State::Closed;
-            if is_closed && self.reads_of(number) >= most && !self.reclaim.refresh.contains(&number) {
-                self.reclaim.refresh.push_back(number);
-            }
-        }
-    }
-
     /// Host reads of a superblock that were counted since it was erased.
     #[inline]
     pub fn reads_of(&self, superblock: u32) -> u32 {
         self.reads.get(superblock as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Queues the superblocks that are due for a refresh and in no queue: reads were counted before they came to be as they are.
+pub(crate) fn note_due_refreshes(ftl: &mut Ftl) {
+    let Some(most) = ftl.config.refresh_reads else { return };
+    for number in 0..ftl.layout.superblocks {
+        let is_closed = ftl.blocks.all[number as usize].state == State::Closed;
+        if is_closed && ftl.reads_of(number) >= most && !ftl.reclaim.refresh.contains(&number) {
+            ftl.reclaim.refresh.push_back(number);
+        }
     }
 }
 

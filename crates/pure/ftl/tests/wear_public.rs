@@ -15,7 +15,7 @@ const KEPT: usize = 7;
 /// The exported ones by nine tenths, and those. With one more garbage collection moves 5.01 slots for each of the host.
 const BLOCKS: usize = 284 + KEPT;
 
-/// What garbage collection moves for each slot of the host.
+/// Slots that garbage collection moves for each of the host.
 const MOVED: (f64, f64) = (5.169, 5.174);
 
 /// Whether a value lies between two measured ones, or beyond them by as much as they are apart. [A] five seeds do not show all.

@@ -551,7 +551,7 @@ impl Service for Latte {
             }
             Kind::FlushRead { chunk, place, .. } => {
                 self.flush_read(now, (chunk, place), count, is_ok, out);
-                // What cannot be read is not flushed by another try, for which a client would wait.
+                // Another try would not flush a block that cannot be read, and a client would wait for it.
                 if let Err(failure) = result {
                     self.fail_barriers(failure, out);
                 }

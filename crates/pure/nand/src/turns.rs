@@ -224,7 +224,7 @@ impl TimedNand {
             return;
         }
         if self.may_suspend(now, read.die, &suspend) {
-            return self.ask_to_make_way(now, read.die, &suspend, out);
+            return ask_to_make_way(self, now, read.die, &suspend, out);
         }
         let lane = &self.lanes[self.first_lane(read.die) as usize];
         let is_read = |index: u32| self.slab[index as usize].command.kind == CommandKind::Read;
@@ -232,35 +232,6 @@ impl TimedNand {
         if lane.active != NIL && !is_read(lane.active) && (!lane.works || die.staged != NIL) {
             die.is_asked = true;
         }
-    }
-
-    /// The array has begun with an operation: it makes way for a read that came while its data was on the way.
-    pub(crate) fn suspend_if_asked(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
-        let Some(suspend) = self.config.capabilities.suspend else { return };
-        if std::mem::take(&mut self.dies[die as usize].is_asked) && self.may_suspend(now, die, &suspend) {
-            self.ask_to_make_way(now, die, &suspend, out);
-        }
-    }
-
-    fn ask_to_make_way(
-        &mut self,
-        now: SimTime,
-        die_number: u16,
-        suspend: &Suspend,
-        out: &mut impl Outbox<NandEvent, NandDone>,
-    ) {
-        let number = self.first_lane(die_number);
-        let lane = &mut self.lanes[number as usize];
-        let die = &mut self.dies[die_number as usize];
-        die.left = lane.ends.since(now);
-        die.is_entering = true;
-        die.suspensions += 1;
-        let (index, left) = (lane.active, die.left);
-        let surplus = die.stops(now);
-        self.array_busy = self.array_busy - surplus;
-        let entering = self.work::<false>(now, number, suspend.entry, out);
-        let time = &mut self.slab[index as usize].time;
-        time.die = time.die - left + entering;
     }
 
     /// The operation must be at the array, have enough time left and have made way less often than it may. The data of a
@@ -312,4 +283,38 @@ impl TimedNand {
         let queued = &mut self.slab[index as usize];
         queued.time.die += now.since(queued.waits_since) + held;
     }
+}
+
+/// The array has begun with an operation: it makes way for a read that came while its data was on the way.
+pub(crate) fn suspend_if_asked(
+    nand: &mut TimedNand,
+    now: SimTime,
+    die: u16,
+    out: &mut impl Outbox<NandEvent, NandDone>,
+) {
+    let Some(suspend) = nand.config.capabilities.suspend else { return };
+    if std::mem::take(&mut nand.dies[die as usize].is_asked) && nand.may_suspend(now, die, &suspend) {
+        ask_to_make_way(nand, now, die, &suspend, out);
+    }
+}
+
+fn ask_to_make_way(
+    nand: &mut TimedNand,
+    now: SimTime,
+    die_number: u16,
+    suspend: &Suspend,
+    out: &mut impl Outbox<NandEvent, NandDone>,
+) {
+    let number = nand.first_lane(die_number);
+    let lane = &mut nand.lanes[number as usize];
+    let die = &mut nand.dies[die_number as usize];
+    die.left = lane.ends.since(now);
+    die.is_entering = true;
+    die.suspensions += 1;
+    let (index, left) = (lane.active, die.left);
+    let surplus = die.stops(now);
+    nand.array_busy = nand.array_busy - surplus;
+    let entering = nand.work::<false>(now, number, suspend.entry, out);
+    let time = &mut nand.slab[index as usize].time;
+    time.die = time.die - left + entering;
 }

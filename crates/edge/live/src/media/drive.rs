@@ -203,17 +203,6 @@ impl DriveMedia {
         self.layout.split(next).1 != 0
     }
 
-    /// Loads the record of a written slot, and its first bytes where it `is_read`; returns bytes of them.
-    #[inline]
-    pub(super) fn touch(&self, slot: Slot, is_read: bool) -> u8 {
-        // A slot that another one stands for may have no place on the disk, and looking at it may need one.
-        if !slot.is_some() || !self.unkept.is_empty() {
-            return 0;
-        }
-        let first = if is_read { self.payload.touch(slot) } else { 0 };
-        first ^ self.band.touch(slot.get())
-    }
-
     /// Takes over what the drive holds before it is used: slots that are current, and hold zeros.
     ///
     /// Errors: the disk has no room; others of the operating system.
@@ -537,6 +526,17 @@ fn store(media: &mut DriveMedia, logical: u32, slot: Slot, before: Slot, payload
         tracing::info!(drive = media.number, "there is room for the drive's bytes again");
     }
     true
+}
+
+/// Loads the record of a written slot, and its first bytes where it `is_read`; returns bytes of them.
+#[inline]
+pub(super) fn touch(media: &DriveMedia, slot: Slot, is_read: bool) -> u8 {
+    // A slot that another one stands for may have no place on the disk, and looking at it may need one.
+    if !slot.is_some() || !media.unkept.is_empty() {
+        return 0;
+    }
+    let first = if is_read { media.payload.touch(slot) } else { 0 };
+    first ^ media.band.touch(slot.get())
 }
 
 /// The checksum of a slot with these bytes, and the metadata that it has.

@@ -1,7 +1,7 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, RecordKind, Records, Shape};
-use super::drive::{DriveMedia, keep_metadata, revert, scrub, scrub_dead, write_with};
+use super::drive::{DriveMedia, keep_metadata, revert, scrub, scrub_dead, touch, write_with};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
 use super::mapping::Mapping;
@@ -75,9 +75,9 @@ impl Media {
     pub(crate) fn touch(&self, effects: &[Effect]) {
         let touched = effects.iter().map(|effect| match effect {
             Effect::Payload { drive, movement: Movement::Written { before, .. } } => {
-                self.drive(*drive).touch(*before, false)
+                touch(self.drive(*drive), *before, false)
             }
-            Effect::Payload { drive, movement: Movement::Read { slot, .. } } => self.drive(*drive).touch(*slot, true),
+            Effect::Payload { drive, movement: Movement::Read { slot, .. } } => touch(self.drive(*drive), *slot, true),
             _ => 0,
         });
         std::hint::black_box(touched.fold(0, |all, byte| all ^ byte));
