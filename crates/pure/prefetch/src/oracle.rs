@@ -38,7 +38,7 @@ pub struct Oracle {
 impl Oracle {
     /// An oracle for a program that asks for `lines` in this order. Accuracies below a hundredth are taken as that.
     pub fn new(config: OracleConfig, lines: Vec<u64>, rng: Rng) -> Self {
-        let bound = lines.iter().copied().max().map_or(1, |line| u64::from(line) + 1);
+        let bound = lines.iter().copied().max().map_or(1, |line| line + 1);
         let accuracy = config.accuracy.clamp(0.01, 1.0);
         let config = OracleConfig { accuracy, ..config };
         Self { config, lines, at: 0, frontier: 0, wrong: 0.0, rng, bound, inferences: 0 }
@@ -51,7 +51,7 @@ impl Predictor for Oracle {
         // Requests of several cores come in another order than that in which they were written down: the place is searched nearby.
         let nearby = self.lines[self.at.min(self.lines.len())..].iter().take(64);
         self.at +=
-            nearby.enumerate().find(|(_, line)| u64::from(**line) == seen.line).map_or(1, |(place, _)| place + 1);
+            nearby.enumerate().find(|(_, line)| **line == seen.line).map_or(1, |(place, _)| place + 1);
         self.frontier = self.frontier.max(self.at);
         let end = (self.at + ahead as usize).min(self.lines.len());
         while self.frontier < end {
