@@ -39,7 +39,7 @@ fn measured(wear_leveling: WearLeveling) -> (f64, f64) {
     assert!(is_within(moved, MOVED), "garbage collection moves {moved}");
     let erases: Vec<f64> = ftl.erase_counts().map(f64::from).collect();
     let mean = erases.iter().sum::<f64>() / erases.len() as f64;
-    let variance = erases.iter().map(|erases| (erases - mean).powi(2)).sum::<f64>() / erases.len() as f64;
+    let variance = erases.iter().map(|erases| (erases - mean) * (erases - mean)).sum::<f64>() / erases.len() as f64;
     (done.leveled_slots as f64 / host, variance.sqrt() / mean)
 }
 

@@ -6,7 +6,6 @@ use crate::lane::{Die, Lane};
 use crate::queued::{FlashTime, Queued};
 use crate::retries::RetryTable;
 use crate::times::ArrayTimes;
-use crate::turns::suspend_if_asked;
 use crate::{Capabilities, ErrorModel, NandConfig};
 use flashyard_flash::{CommandKind, Divisor, FlashCommand, MediumCounters, Priority};
 use flashyard_kernel::{Machine, Outbox, Rng};
@@ -491,7 +490,7 @@ impl TimedNand {
         let number = if PLAIN { u32::from(command.die) } else { self.first_lane(command.die) };
         self.operate::<PLAIN>(now, index, number, works, out);
         if !PLAIN {
-            suspend_if_asked(self, now, command.die, out);
+            self.suspend_if_asked(now, command.die, out);
             if self.config.capabilities.cache_program {
                 self.stage(now, command.die, out);
             }

@@ -223,7 +223,7 @@ impl TimedNand {
         if read.kind != CommandKind::Read || read.priority != Priority::Foreground {
             return;
         }
-        if self.may_suspend(now, read.die, &suspend) {
+        if may_suspend(self, now, read.die, &suspend) {
             return ask_to_make_way(self, now, read.die, &suspend, out);
         }
         let lane = &self.lanes[self.first_lane(read.die) as usize];
@@ -234,20 +234,12 @@ impl TimedNand {
         }
     }
 
-    /// The operation must be at the array, have enough time left and have made way less often than it may. The data of a
-    /// program that was taken in early occupies the register that reads would need.
-    fn may_suspend(&self, now: SimTime, die_number: u16, suspend: &Suspend) -> bool {
-        let die = &self.dies[die_number as usize];
-        let lane = &self.lanes[self.first_lane(die_number) as usize];
-        if !lane.works || lane.ends <= now || die.is_entering || die.staged != NIL {
-            return false;
+    /// The array has begun with an operation: it makes way for a read that came while its data was on the way.
+    pub(crate) fn suspend_if_asked(&mut self, now: SimTime, die: u16, out: &mut impl Outbox<NandEvent, NandDone>) {
+        let Some(suspend) = self.config.capabilities.suspend else { return };
+        if std::mem::take(&mut self.dies[die as usize].is_asked) && may_suspend(self, now, die, &suspend) {
+            ask_to_make_way(self, now, die, &suspend, out);
         }
-        let allowed = match self.slab[lane.active as usize].command.kind {
-            CommandKind::Read => false,
-            CommandKind::Program => suspend.programs,
-            CommandKind::Erase => suspend.erases,
-        };
-        allowed && die.suspensions < suspend.most && lane.ends.since(now) > suspend.entry + suspend.resume
     }
 
     /// The array has stopped: reads have the die until none waits or enough have passed. `false` when the operation was not
@@ -285,19 +277,6 @@ impl TimedNand {
     }
 }
 
-/// The array has begun with an operation: it makes way for a read that came while its data was on the way.
-pub(crate) fn suspend_if_asked(
-    nand: &mut TimedNand,
-    now: SimTime,
-    die: u16,
-    out: &mut impl Outbox<NandEvent, NandDone>,
-) {
-    let Some(suspend) = nand.config.capabilities.suspend else { return };
-    if std::mem::take(&mut nand.dies[die as usize].is_asked) && nand.may_suspend(now, die, &suspend) {
-        ask_to_make_way(nand, now, die, &suspend, out);
-    }
-}
-
 fn ask_to_make_way(
     nand: &mut TimedNand,
     now: SimTime,
@@ -317,4 +296,20 @@ fn ask_to_make_way(
     let entering = nand.work::<false>(now, number, suspend.entry, out);
     let time = &mut nand.slab[index as usize].time;
     time.die = time.die - left + entering;
+}
+
+/// The operation must be at the array, have enough time left and have made way less often than it may. The data of a
+/// program that was taken in early occupies the register that reads would need.
+fn may_suspend(nand: &TimedNand, now: SimTime, die_number: u16, suspend: &Suspend) -> bool {
+    let die = &nand.dies[die_number as usize];
+    let lane = &nand.lanes[nand.first_lane(die_number) as usize];
+    if !lane.works || lane.ends <= now || die.is_entering || die.staged != NIL {
+        return false;
+    }
+    let allowed = match nand.slab[lane.active as usize].command.kind {
+        CommandKind::Read => false,
+        CommandKind::Program => suspend.programs,
+        CommandKind::Erase => suspend.erases,
+    };
+    allowed && die.suspensions < suspend.most && lane.ends.since(now) > suspend.entry + suspend.resume
 }

@@ -50,8 +50,7 @@ impl Predictor for Oracle {
         self.inferences += 1;
         // Requests of several cores come in another order than that in which they were written down: the place is searched nearby.
         let nearby = self.lines[self.at.min(self.lines.len())..].iter().take(64);
-        self.at +=
-            nearby.enumerate().find(|(_, line)| **line == seen.line).map_or(1, |(place, _)| place + 1);
+        self.at += nearby.enumerate().find(|(_, line)| **line == seen.line).map_or(1, |(place, _)| place + 1);
         self.frontier = self.frontier.max(self.at);
         let end = (self.at + ahead as usize).min(self.lines.len());
         while self.frontier < end {
@@ -90,14 +89,14 @@ mod tests {
             let mut predicted = Vec::new();
             for (place, line) in lines.iter().enumerate() {
                 let before = predicted.len();
-                oracle.observe(Seen { line: u64::from(*line), counter: 0 }, ahead, &mut predicted);
+                oracle.observe(Seen { line: *line, counter: 0 }, ahead, &mut predicted);
                 for new in &predicted[before..] {
                     prop_assert!(new.after >= 1 && new.after <= ahead);
-                    let right = lines.get(place + new.after as usize).is_some_and(|line| u64::from(*line) == new.line);
+                    let right = lines.get(place + new.after as usize).is_some_and(|line| *line == new.line);
                     prop_assert!(right || new.line >= 1 << 23);
                 }
             }
-            let known: std::collections::BTreeSet<u64> = lines.iter().map(|line| u64::from(*line)).collect();
+            let known: std::collections::BTreeSet<u64> = lines.iter().copied().collect();
             let right = predicted.iter().filter(|new| known.contains(&new.line)).count() as f64;
             prop_assert!((right / 20_000.0 - coverage).abs() < 0.03, "{} {}", right / 20_000.0, coverage);
             prop_assert!((right / predicted.len() as f64 - accuracy).abs() < 0.02);
