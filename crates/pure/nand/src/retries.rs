@@ -90,7 +90,7 @@ mod tests {
             let model = model(rule, days, bits);
             let mut table = RetryTable::new(model, 1);
             let expected = model.retries(u32::from(erases), reads);
-            // Rates of a life of 300 erases pass half of all bits long before 5,000, and no code is asked for those.
+            // Rates of flash for 300 erases pass half of all bits long before 5,000, and no code is asked for those.
             let most = if by_erases { u32::MAX } else { RETRIES_MAX as u32 };
             prop_assert_eq!(table.retries(erases, reads), expected.min(most));
         }

@@ -65,9 +65,11 @@ impl Fusion {
             for copy in 1..=base.config.parities {
                 used[copy] = self.next_drive(base, now, &used[..copy]);
             }
-            // Where few drives are left, a replica may have none.
-            let there = |drive: &&usize| base.config.failed != Some(**drive);
-            for drive in used[..=base.config.parities].iter().filter(there).collect::<Vec<_>>() {
+            for drive in &used[..=base.config.parities] {
+                // Where few drives are left, a replica may have none.
+                if base.config.failed == Some(*drive) {
+                    continue;
+                }
                 // Where replicas lie on their drives matters to SSDs alone.
                 let chunks = base.config.chunk.in_bytes(base.config.drives[*drive].capacity);
                 let place = Place { drive: *drive as u8, chunk: op.stripe % chunks.max(1) as u32 };
