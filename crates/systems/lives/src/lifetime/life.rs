@@ -77,7 +77,7 @@ impl Life {
         }
         let layout = ftl.layout();
         let spare = layout.superblocks - logical.div_ceil(layout.slots_per_superblock);
-        // Of a drive that has no others these are its spare ones.
+        // [A] Of a drive that has no others these are its spare ones.
         let spare = if spare > config.ftl.reclaim_below { spare - config.ftl.reclaim_below } else { spare };
         Ok(Self {
             born: *ftl.counters(),
