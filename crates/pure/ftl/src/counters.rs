@@ -1,5 +1,7 @@
 //! Counts of the layer's work.
 
+use std::iter::Sum;
+
 /// Counts of the layer's work, in slots of 4 KiB unless named otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FtlCounters {
@@ -58,9 +60,43 @@ impl FtlCounters {
     }
 }
 
+impl Sum for FtlCounters {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            host_slots: sum.host_slots + one.host_slots,
+            moved_slots: sum.moved_slots + one.moved_slots,
+            leveled_slots: sum.leveled_slots + one.leveled_slots,
+            padded_slots: sum.padded_slots + one.padded_slots,
+            trimmed_slots: sum.trimmed_slots + one.trimmed_slots,
+            erased_superblocks: sum.erased_superblocks + one.erased_superblocks,
+            leveled_superblocks: sum.leveled_superblocks + one.leveled_superblocks,
+            retired_superblocks: sum.retired_superblocks + one.retired_superblocks,
+            refreshed_superblocks: sum.refreshed_superblocks + one.refreshed_superblocks,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sum_and_what_came_since_are_inverse() {
+        let one = FtlCounters {
+            host_slots: 1,
+            moved_slots: 2,
+            leveled_slots: 3,
+            padded_slots: 4,
+            trimmed_slots: 5,
+            erased_superblocks: 6,
+            leveled_superblocks: 7,
+            retired_superblocks: 8,
+            refreshed_superblocks: 9,
+        };
+        let both: FtlCounters = [one, one].into_iter().sum();
+        assert_eq!(both.since(&one), one);
+        assert_eq!(one.since(&one), FtlCounters::default());
+    }
 
     #[test]
     fn amplification_is_what_flash_takes_for_each_slot_of_the_host() {

@@ -211,7 +211,6 @@ impl Latte {
 
     fn write_front(&mut self, now: SimTime, request: &Request, out: &mut Orders) {
         self.counters.front_writes += u64::from(request.count);
-        let was_clean = self.place.dirty() == 0;
         let mut at = 0;
         while at < request.count {
             let block = request.first as u32 + at;
@@ -222,9 +221,6 @@ impl Latte {
             let data = Data::Request { id: request.id, at };
             self.send(now, FRONT, kind, order(Operation::Write, slots.first, slots.count, data), out);
             at += slots.count;
-        }
-        if was_clean {
-            out.wake_at = Some(now + self.config.flush_age);
         }
     }
 
@@ -512,7 +508,12 @@ impl Service for Latte {
             Kind::FrontWrite { request, first, slot } => {
                 self.place.pins.unpin(slot, count);
                 let result = if is_ok && !self.has[0] { Err(Failure::Gone) } else { result };
+                let was_clean = self.place.dirty() == 0;
                 self.place.front_written(first, slot, count, is_ok && self.has[0]);
+                // At its end, not as it begins: a wake that comes in between finds nothing to flush.
+                if was_clean && self.place.dirty() > 0 {
+                    out.wake_at = Some(now + self.config.flush_age);
+                }
                 self.table.ended(request, result, out);
             }
             Kind::Back { request, first, alone } => {

@@ -130,6 +130,32 @@ fn a_front_end_as_large_as_its_volume_takes_less_than_twelve_bytes_a_block() {
 }
 
 #[test]
+fn a_wake_while_a_write_is_under_way_does_not_end_the_flushes_by_age() {
+    use flashyard_service::{Orders, Request, Service};
+    let mut latte = Latte::new(small(Rule::Front, 16, 4));
+    let mut out = Orders::default();
+    let request = |id| Request { id, operation: Operation::Write, first: id.into(), count: 1, durable: false, source: 0 };
+    latte.submit(SimTime::ZERO, &request(0), &mut out);
+    let first = out.orders[0].id;
+    out.clear();
+    latte.wake(SimTime::ZERO + SimSpan::from_ms(1), &mut out);
+    assert!(out.orders.is_empty(), "nothing is dirty yet");
+    let ended = SimTime::ZERO + SimSpan::from_us(1100);
+    latte.completed(ended, first, Ok(()), &mut out);
+    let wake_at = out.wake_at.expect("a dirty block is flushed by its age");
+    assert_eq!(wake_at, ended + SimSpan::from_ms(1));
+    // A second dirty block changes nothing.
+    out.clear();
+    latte.submit(ended, &request(1), &mut out);
+    let second = out.orders[0].id;
+    out.clear();
+    latte.completed(ended, second, Ok(()), &mut out);
+    assert_eq!(out.wake_at, None);
+    latte.wake(wake_at, &mut out);
+    assert!(!out.orders.is_empty(), "the flush begins");
+}
+
+#[test]
 fn reads_that_never_end_keep_no_flush_waiting() {
     use flashyard_service::{Orders, Request, Service};
     let mut latte = Latte::new(small(Rule::Front, 16, 4));

@@ -246,6 +246,12 @@ pub enum ArrayRunError {
         /// The share.
         keeps: f64,
     },
+    /// A drive that is to become slow and has its own flash.
+    #[error("drive {0} is timed: its flash gives its rates, and wear does not slow it; give a drive of published rates")]
+    TimedWear(usize),
+    /// A load that moves no data.
+    #[error("the load has no read or write among {0} requests in a row; arrays carry out reads and writes alone")]
+    NoTransfers(u32),
     /// An SSD that cannot be.
     #[error(transparent)]
     Drive(#[from] DriveConfigError),
@@ -288,6 +294,11 @@ impl ArrayConfig {
             && (drive >= self.drives.len() || !(keeps > 0.0 && keeps <= 1.0))
         {
             return Err(ArrayRunError::Wear { drive, drives: self.drives.len(), keeps });
+        }
+        if let Some(WearConfig { drive, .. }) = self.wear
+            && self.timed.iter().any(|&(timed, _)| timed == drive)
+        {
+            return Err(ArrayRunError::TimedWear(drive));
         }
         match self.failed {
             Some(drive) if drive >= self.drives.len() => Err(ArrayRunError::NoDrive(drive)),

@@ -3,9 +3,10 @@
 use crate::exchange::Exchanges;
 use crate::places::Places;
 use crate::{Array, ArrayConfig, ChunkSize, Design, FusionConfig, MovesConfig, RateConfig, SoftwareConfig, WearConfig};
+use flashyard_blk::{BlockRequest, Operation, TraceRecord};
 use flashyard_kernel::Rng;
-use flashyard_units::{ByteRate, Named, SimSpan};
-use flashyard_workload::{AddressPattern, Arrival, SizeMix, Synthetic, SyntheticSpec};
+use flashyard_units::{ByteRate, Named, SimSpan, SimTime};
+use flashyard_workload::{AddressPattern, Arrival, RequestSource, SizeMix, SourceError, Synthetic, SyntheticSpec};
 
 const MIB: u64 = 1 << 20;
 
@@ -193,6 +194,26 @@ fn an_array_that_measures_its_drives_leaves_one_that_becomes_slow() {
         array.run(source, &mut |_| true).expect("it runs").window.bytes.iter().sum::<u64>()
     });
     assert!(bytes[1] > 5 * bytes[0] / 4, "{bytes:?}");
+}
+
+#[test]
+fn arrays_pass_by_requests_that_move_no_data() {
+    struct Mixed([Operation; 3], usize);
+    impl RequestSource for Mixed {
+        fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError> {
+            self.1 += 1;
+            let request = BlockRequest { operation: self.0[self.1 % 3], offset_bytes: 0, len_bytes: 4096 };
+            Ok(Some(TraceRecord { arrival: SimTime::ZERO, volume: 0, request }))
+        }
+    }
+    let run = |operations| {
+        let array = Array::new(config(Design::Paraid, vec![drive(64, 500); 5])).expect("it is an array");
+        array.run(Box::new(Mixed(operations, 0)), &mut |_| true)
+    };
+    let window = run([Operation::Trim, Operation::Write, Operation::Flush]).expect("it runs").window;
+    assert!(window.requests[0] == 0 && window.requests[1] > 0, "{:?}", window.requests);
+    let error = run([Operation::Trim; 3]).expect_err("there is nothing to do").to_string();
+    assert!(error.contains("no read or write"), "{error}");
 }
 
 #[test]

@@ -8,10 +8,14 @@ use crate::places::Places;
 use crate::stripes::Stripes;
 use crate::timed::TimedMember;
 use flashyard_array::placement::Profile;
+use flashyard_blk::{BlockRequest, Operation};
 use flashyard_kernel::{FreeRun, Rng, Runner, Slab};
 use flashyard_measure::Source;
 use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
+
+/// A load with so many requests in a row that move no data has none that do: it would be asked for ever.
+const PASSED_BY_MAX: u32 = 1 << 20;
 
 /// Requests that count.
 #[derive(Clone, Debug, Default)]
@@ -181,20 +185,18 @@ impl Array {
     /// A worker takes the next request.
     fn issue(&mut self, now: SimTime) {
         let Some(source) = &mut self.source else { return };
-        match source.next_request() {
-            Ok(Some(record)) => {
-                let of = record.request;
+        match next_transfer(source) {
+            Ok(Some((of, is_write))) => {
                 let volume = self.volume();
                 let len = u64::from(of.len_bytes).clamp(1, volume) as u32;
                 let offset = of.offset_bytes.min(volume - u64::from(len));
-                let is_write = of.operation == flashyard_blk::Operation::Write;
                 let request = Request { issued: now, offset, len, is_write, left: 0 };
                 let number = self.base.requests.insert(request) as u32;
                 self.base.counters.requests[0] += 1;
                 self.base.runner.queue.push(now + self.base.config.software.request, Event::Start(number));
             }
             Ok(None) => {}
-            Err(error) => self.base.failed = Some(error.into()),
+            Err(error) => self.base.failed = Some(error),
         }
     }
 
@@ -263,12 +265,24 @@ impl Array {
     }
 }
 
+/// The next read or write of `source`, and whether it is a write. Arrays here neither trim nor flush, and pass by requests that move no data.
+fn next_transfer(source: &mut Source) -> Result<Option<(BlockRequest, bool)>, ArrayRunError> {
+    for _ in 0..PASSED_BY_MAX {
+        let Some(record) = source.next_request()? else { return Ok(None) };
+        match record.request.operation {
+            Operation::Read => return Ok(Some((record.request, false))),
+            Operation::Write => return Ok(Some((record.request, true))),
+            _ => {}
+        }
+    }
+    Err(ArrayRunError::NoTransfers(PASSED_BY_MAX))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{BLOCK_BYTES, ChunkSize, Design};
+    use crate::config::{BLOCK_BYTES, ChunkSize, Design, WearConfig};
     use crate::tests::{alike, config};
-    use flashyard_blk::Operation;
     use flashyard_describe::DriveSection;
     use flashyard_ssd::DriveConfig;
 
@@ -303,6 +317,18 @@ mod tests {
         assert!(array.base.requests.is_empty() && array.base.failed.is_none());
         let blocks = u32::from(chunk.blocks());
         sent.iter().map(|&(_, _, operation, first, count)| (operation, first % blocks, count)).collect()
+    }
+
+    #[test]
+    fn an_ssd_with_its_own_flash_is_not_slowed_by_wear() {
+        let mut config = config(Design::Paraid, alike());
+        config.timed = vec![(1, ssd())];
+        let mut refused = |drive| {
+            config.wear = Some(WearConfig { drive, after: SimSpan::from_ms(50), keeps: 0.1 });
+            config.validate().err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(0), None);
+        assert!(refused(1).is_some_and(|error| error.contains("drive 1 is timed")));
     }
 
     #[test]

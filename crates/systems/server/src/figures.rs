@@ -13,7 +13,7 @@ use flashyard_ssd::Drive;
 use flashyard_stats::{LatencyHistogram, SplitHistogram};
 use flashyard_units::{SimSpan, SimTime};
 
-/// Figures of a virtual drive and of the drive behind it.
+/// Figures of a virtual drive and of the drives behind it.
 #[derive(Clone, Debug)]
 pub struct DriveFigures {
     /// Requests completed.
@@ -24,9 +24,9 @@ pub struct DriveFigures {
     pub write_bytes: u64,
     /// From the application's call to its return.
     pub latency: LatencyHistogram,
-    /// The busier of buses and dies; zero behind a network volume.
+    /// The busier of buses and dies, a mean over the drives behind; zero behind a network volume.
     pub flash_utilization: f64,
-    /// Counters of its translation layer; zero behind a network volume.
+    /// Counters of the translation layers of all drives behind; zero behind a network volume.
     pub ftl: FtlCounters,
     /// Counts of its service, if it has one.
     pub service: Option<ServiceCounts>,
@@ -159,20 +159,12 @@ impl DriveFigures {
         let mut latency = LatencyHistogram::new();
         let own = || world.bench.streams.iter().filter(|stream| stream.volume.index() == number);
         own().for_each(|stream| latency.merge(&stream.latency()));
-        let behind = usize::from(world.parts[number * world.config.legs() as usize].drive);
-        let (mut flash_utilization, mut ftl) = (0.0, FtlCounters::default());
-        if let (Some(drive), Some(begun), Some(ended)) =
-            (world.drives.get(behind), &world.bench.begun, &world.bench.ended)
-        {
-            let (from, to) = (&begun.counters.drives[behind], &ended.counters.drives[behind]);
-            let geometry = drive.config().nand.geometry;
-            let share = |busy: SimSpan, servers: u32| busy.ratio_of(window * u64::from(servers)).min(1.0);
-            let (bus, die) = (
-                share(to.bus.saturating_sub(from.bus), geometry.channels),
-                share(to.die.saturating_sub(from.die), geometry.dies()),
-            );
-            (flash_utilization, ftl) = (bus.max(die), to.ftl.since(&from.ftl));
-        }
+        let legs = world.config.legs() as usize;
+        let behind = world.parts[number * legs..][..legs].iter().map(|part| usize::from(part.drive));
+        let of_legs: Vec<_> = behind.filter_map(|drive| of_drive(world, drive, window)).collect();
+        // The sum of nothing is a negative zero.
+        let flash_utilization = of_legs.iter().fold(0.0, |sum, &(own, _)| sum + own) / legs as f64;
+        let ftl = of_legs.iter().map(|&(_, ftl)| ftl).sum();
         let networked = |marks: &Marks| marks.networks.get(number).copied().unwrap_or(0);
         let (networked, service) = match (&world.bench.begun, &world.bench.ended) {
             (Some(begun), Some(ended)) => {
@@ -193,6 +185,17 @@ impl DriveFigures {
             networked,
         }
     }
+}
+
+/// Busy share of the busier of a drive's buses and dies over the window, and its counts of the translation layer; `None` without marks.
+fn of_drive(world: &Server, drive: usize, window: SimSpan) -> Option<(f64, FtlCounters)> {
+    let (begun, ended) = (world.bench.begun.as_ref()?, world.bench.ended.as_ref()?);
+    let geometry = world.drives.get(drive)?.config().nand.geometry;
+    let (from, to) = (&begun.counters.drives[drive], &ended.counters.drives[drive]);
+    let share = |busy: SimSpan, servers: u32| busy.ratio_of(window * u64::from(servers)).min(1.0);
+    let bus = share(to.bus.saturating_sub(from.bus), geometry.channels);
+    let die = share(to.die.saturating_sub(from.die), geometry.dies());
+    Some((bus.max(die), to.ftl.since(&from.ftl)))
 }
 
 /// Checks the laws on a run that has drained.

@@ -120,6 +120,10 @@ fn figures_that_do_not_do_are_refused_in_one_sentence() {
         ("channels = 3\ndies_per_channel = 2", "no capacity"),
         ("capacity = 3", "drive.capacity is 3 without a unit; give a size from \"1 MiB\" to \"16 TiB\""),
         ("capacity = \"1 TB\"\nraw_capacity = \"1 TB\"", "drive.capacity: it is no less than raw_capacity"),
+        (
+            "capacity = \"1 TB\"\nraw_capacity = \"2 TB\"\nover_provisioning = 0.1",
+            "drive.capacity: raw_capacity and over_provisioning give it; leave one of the three out",
+        ),
         ("capacity = \"1 TB\"\nclass = \"plc\"", "no class plc"),
         ("capacity = \"1 TB\"\nlink = \"sata\"", "drive.link: \"sata\" is no link; give pcie3"),
         ("capacity = \"1 TB\"\nprogram_unit = \"line\"", "drive.program_unit is \"line\"; give one of page, word-line"),

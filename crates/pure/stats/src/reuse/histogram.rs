@@ -18,7 +18,7 @@ pub struct DistanceHistogram {
 
 #[derive(Clone, Copy, Debug)]
 enum Scale {
-    /// Equal buckets of this width: bucket `b` holds `[b, b + 1)` times the width, the last one all above.
+    /// Equal buckets of this width: bucket `b` holds distances above `b` times the width up to `b + 1` times, the last one all above.
     Linear(f64),
     /// A bucket for each of 1 to 16, then 16 buckets an octave; a bucket holds distances above the edge before it, up
     /// to its own.
@@ -41,7 +41,7 @@ impl DistanceHistogram {
     #[inline]
     pub fn record(&mut self, distance: f64) {
         let bucket = match self.scale {
-            Scale::Linear(width) => ((distance / width) as usize).min(LINEAR_BUCKETS - 1),
+            Scale::Linear(width) => ((distance / width).ceil() as usize).saturating_sub(1).min(LINEAR_BUCKETS - 1),
             // `as` holds at the ends of the range; distances are counts.
             Scale::Geometric => geometric_bucket(distance.ceil() as u64),
         };
@@ -153,14 +153,14 @@ mod tests {
     #[test]
     fn linear_buckets_are_equal_and_the_last_one_holds_the_rest() {
         let mut histogram = DistanceHistogram::linear(512);
-        [0.0, 1.9, 2.0, 511.0, 512.0, 1e9].into_iter().for_each(|distance| histogram.record(distance));
+        [0.0, 1.9, 2.0, 2.1, 4.0, 512.0, 1e9].into_iter().for_each(|distance| histogram.record(distance));
         assert_eq!(histogram.weights().len(), 256);
-        assert_eq!((histogram.weights()[0], histogram.weights()[1], histogram.weights()[255]), (2.0, 1.0, 3.0));
+        assert_eq!((histogram.weights()[0], histogram.weights()[1], histogram.weights()[255]), (3.0, 2.0, 2.0));
         assert_eq!([0, 1, 2, 3, 4, 512].map(|size| histogram.buckets_within(size)), [0, 0, 1, 1, 2, 256]);
         assert_eq!((histogram.edge(0), histogram.edge(255)), (2.0, 512.0));
-        assert_eq!((histogram.weight(), histogram.weight_within(2)), (6.0, 3.0));
+        assert_eq!((histogram.weight(), histogram.weight_within(2)), (7.0, 5.0));
         histogram.scale(0.5);
-        assert_eq!((histogram.weight(), histogram.weight_within(2)), (3.0, 1.5));
+        assert_eq!((histogram.weight(), histogram.weight_within(2)), (3.5, 2.5));
         // Buckets are never narrower than a key.
         assert_eq!(DistanceHistogram::linear(10).edge(9), 10.0);
     }

@@ -59,7 +59,7 @@ pub(super) struct ParaidSection {
     pub(super) array: String,
     /// The load: one of `[paraid.workloads]`.
     pub(super) workload: String,
-    /// A trace in place of the load. Its addresses are taken modulo the volume, and it is repeated; its times are not kept.
+    /// A trace in place of the load: its reads and writes, repeated. Its addresses are taken modulo the volume; its times are not kept.
     trace: Option<String>,
     /// Requests under way.
     #[schemars(range(min = 1, max = 65_536))]
@@ -74,7 +74,7 @@ pub(super) struct ParaidSection {
     /// The number of a drive that is gone, counted from 0.
     #[schemars(range(min = 0, max = 254))]
     failed: Option<u32>,
-    /// A drive that becomes slow during the run.
+    /// A drive of published rates that becomes slow during the run.
     wear: Option<WearSection>,
     /// Power of a drive that works, in W a TB.
     #[schemars(range(min = 0.0, max = 1e6))]
@@ -563,7 +563,8 @@ pub(super) fn of_array(error: ArrayRunError) -> ScenarioError {
         ArrayRunError::Interrupted => ScenarioError::Interrupted,
         ArrayRunError::NoDrive(_) => ScenarioError::value("paraid.failed", error.to_string()),
         ArrayRunError::Drive(error) => of_ssd(keyed::drive(error)),
-        ArrayRunError::Wear { .. } => ScenarioError::value("paraid.wear", error.to_string()),
+        ArrayRunError::Wear { .. } | ArrayRunError::TimedWear(_) => ScenarioError::value("paraid.wear", error.to_string()),
+        ArrayRunError::NoTransfers(_) => ScenarioError::value("paraid.trace", error.to_string()),
         ArrayRunError::Groups { .. } | ArrayRunError::Degraded(_) => ScenarioError::value("designs", error.to_string()),
         other => ScenarioError::value("paraid.array", other.to_string()),
     }

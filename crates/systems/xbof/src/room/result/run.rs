@@ -201,13 +201,7 @@ impl Run<'_> {
     }
 
     fn write_amplification(&self) -> f64 {
-        let mut ftl = FtlCounters::default();
-        for drive in &self.figures.drives {
-            ftl.host_slots += drive.ftl.host_slots;
-            ftl.moved_slots += drive.ftl.moved_slots;
-            ftl.leveled_slots += drive.ftl.leveled_slots;
-            ftl.padded_slots += drive.ftl.padded_slots;
-        }
+        let ftl: FtlCounters = self.figures.drives.iter().map(|drive| drive.ftl).sum();
         ftl.write_amplification()
     }
 
