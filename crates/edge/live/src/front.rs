@@ -25,6 +25,7 @@
 //! find them carried out later, after newer writes of its own: on closing a connection, call [`Context::give_up`] for
 //! each of its requests under way, and let the client in again once [`Answered`] has come for all of them.
 
+use crate::block_metadata::BlockMetadata;
 use crate::budget::{Budget, Limits};
 use crate::media::{Data, Erase, Erasures, Life, Media, RecordKind, reads_as_zeros};
 use crate::namespaces::{Manage, ManageError, NamespaceInfo, Spaces};
@@ -120,8 +121,8 @@ pub enum Inbound {
         request: VolumeRequest,
         /// Bytes of a write.
         payload: Payload,
-        /// Metadata of the blocks of a write, eight bytes of each, or nothing.
-        metadata: Vec<u8>,
+        /// Metadata of the blocks of a write.
+        metadata: BlockMetadata,
         /// The blocks of a write fail to be read until they are written again.
         is_lost: bool,
     },
@@ -209,10 +210,10 @@ impl Context<'_> {
     /// Errors: a volume that is not exported, what [`check`] says against the request, payload of another length; a volume
     /// that is reserved by the host of another front end ([`Context::reserve`]).
     pub fn submit(&mut self, tag: u64, request: VolumeRequest, payload: Payload) -> Result<(), Refused> {
-        self.submit_with(tag, request, (payload, Vec::new()), false)
+        self.submit_with(tag, request, (payload, BlockMetadata::None), false)
     }
 
-    /// Like [`Context::submit`], with the metadata of the blocks of a write, eight bytes of each; without any the blocks get what
+    /// Like [`Context::submit`], with the metadata of the blocks of a write; without any the blocks get what
     /// the drive makes for them ([`Context::metadata`]). The blocks of a write that `is_lost` fail to be read until they are written
     /// again; they are whole units of 4 KiB.
     ///
@@ -221,7 +222,7 @@ impl Context<'_> {
         &mut self,
         tag: u64,
         request: VolumeRequest,
-        (payload, metadata): (Payload, Vec<u8>),
+        (payload, metadata): (Payload, BlockMetadata),
         is_lost: bool,
     ) -> Result<(), Refused> {
         let VolumeRequest { volume, .. } = request;

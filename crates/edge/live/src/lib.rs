@@ -15,6 +15,7 @@
 
 mod acceptor;
 mod assemble;
+mod block_metadata;
 mod budget;
 mod channel;
 mod clock;
@@ -43,6 +44,7 @@ mod tls;
 mod under_way;
 
 pub use assemble::{SetUp, SetUpError, set_up};
+pub use block_metadata::BlockMetadata;
 pub use budget::Limits;
 pub use channel::{ChannelFront, ChannelVolume, Client, Wake};
 pub use clock::{Lateness, Paced, SERVED_MAX, Tempo, noise, time_of};

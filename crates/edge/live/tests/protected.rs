@@ -5,7 +5,7 @@ mod hosted;
 mod small;
 
 use flashyard_kernel::Rng;
-use flashyard_live::{BlockFormat, Host, Tempo};
+use flashyard_live::{BlockFormat, Host, HostLoad, Pattern, Tempo, run_host_load};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, Format, Management, cns};
 use flashyard_nvme::identify::IdentifyNamespace;
@@ -114,6 +114,42 @@ fn serve<R: Send>(block: BlockFormat, directory: Option<&Path>, client: impl FnO
 
 fn pattern(lba: u64, version: u32, bytes: usize) -> Vec<u8> {
     [&lba.to_le_bytes()[..], &version.to_le_bytes()].concat().into_iter().cycle().take(bytes).collect()
+}
+
+#[test]
+fn a_load_without_metadata_is_refused_by_name_and_zeros_over_many_blocks_have_their_tags() {
+    let blocks = Blocks::new(512, Metadata::Type1);
+    let block = BlockFormat { data_bytes: 512, metadata: Metadata::Type1 };
+    serve(block, None, |address| {
+        let mut host = host(address);
+        let load = HostLoad {
+            request_bytes: 4096,
+            depth: 4,
+            reads: 0.5,
+            pattern: Pattern::Random,
+            span: Duration::from_millis(50),
+            ramp: Duration::ZERO,
+            seed: 1,
+        };
+        let refused = run_host_load(&mut host, &load).expect_err("it sends no metadata").to_string();
+        assert!(refused.contains("no namespace without metadata"), "{refused}");
+        // Over units in part at both ends.
+        let range = BlockRange { lba: 3, blocks: 1000 };
+        let zeroes = NvmCommand::WriteZeroes { range, deallocate: false, fua: false };
+        assert_eq!(blocks.status(&mut host, zeroes, blocks.asked(3, true), Vec::new()), OK);
+        let (data, tags) = blocks.raw(&mut host, 0, 1010);
+        assert!(data.iter().all(|&byte| byte == 0));
+        let of = |lba: u32| {
+            if (3..1003).contains(&lba) {
+                Tuple { guard: 0, application: TAG, reference: lba }
+            } else {
+                Tuple::UNWRITTEN
+            }
+        };
+        for (lba, tag) in (0..).zip(tags) {
+            assert_eq!(tag, of(lba), "block {lba}");
+        }
+    });
 }
 
 #[test]

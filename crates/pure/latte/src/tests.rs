@@ -134,7 +134,8 @@ fn a_wake_while_a_write_is_under_way_does_not_end_the_flushes_by_age() {
     use flashyard_service::{Orders, Request, Service};
     let mut latte = Latte::new(small(Rule::Front, 16, 4));
     let mut out = Orders::default();
-    let request = |id| Request { id, operation: Operation::Write, first: id.into(), count: 1, durable: false, source: 0 };
+    let request =
+        |id| Request { id, operation: Operation::Write, first: id.into(), count: 1, durable: false, source: 0 };
     latte.submit(SimTime::ZERO, &request(0), &mut out);
     let first = out.orders[0].id;
     out.clear();

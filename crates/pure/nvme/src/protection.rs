@@ -230,16 +230,11 @@ impl Protection {
         Tuple { guard: guard(data), application: self.application, reference: self.reference_of(metadata, place) }
     }
 
-    /// Tuples of blocks of zeros, which need no data to be looked at: as the controller makes them, or all zero.
-    pub fn tuples_of_zeros(&self, metadata: Metadata, blocks: u32) -> Vec<u8> {
-        let mut tuples = vec![0; blocks as usize * Tuple::BYTES];
-        if self.action && metadata.is_protection() {
-            for (place, bytes) in (0..).zip(tuples.chunks_exact_mut(Tuple::BYTES)) {
-                // The CRC of zeros is zero.
-                bytes.copy_from_slice(&self.tuple(metadata, place, &[]).encode());
-            }
-        }
-        tuples
+    /// The tuple of a block of zeros, which needs no data to be looked at: as the controller makes it, or all zero.
+    pub fn tuple_of_zeros(&self, metadata: Metadata, place: u32) -> [u8; Tuple::BYTES] {
+        // The CRC of zeros is zero.
+        let is_made = self.action && metadata.is_protection();
+        if is_made { self.tuple(metadata, place, &[]).encode() } else { [0; Tuple::BYTES] }
     }
 
     /// Compares the tuple of that block with its data and with the command, as far as the command asks.
@@ -382,9 +377,8 @@ mod tests {
         ) {
             let tuple = asked.tuple(metadata, place, &data);
             prop_assert_eq!(asked.check(metadata, place, tuple, &data), Ok(()));
-            let zeros = asked.tuples_of_zeros(metadata, 3);
-            let made = asked.tuple(metadata, 2, &[0; 512]).encode();
-            prop_assert_eq!(&zeros[16..], &if asked.action { made } else { [0; 8] });
+            let made = asked.tuple(metadata, place, &[0; 512]).encode();
+            prop_assert_eq!(asked.tuple_of_zeros(metadata, place), if asked.action { made } else { [0; 8] });
         }
 
         #[test]

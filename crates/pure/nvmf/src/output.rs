@@ -28,9 +28,9 @@ enum Piece {
     Payload(Vec<u8>),
 }
 
-/// Bytes of buffers kept at most: 128 commands of 4 KiB, or four of 128 KiB. More are given back to the allocator, or a
+/// Bytes of buffers kept at most: 512 commands of 4 KiB, or sixteen of 128 KiB. More are given back to the allocator, or a
 /// connection that was busy once would keep what it needed then.
-const POOL_BYTES_MAX: usize = 512 * 1024;
+const POOL_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Sent bytes of the arena that are removed together, so that it stays small under a load that never pauses.
 const ARENA_SENT_MAX: usize = 64 * 1024;

@@ -255,3 +255,23 @@ fn a_private_namespace_is_one_controllers() {
     let third = world.open(1, None);
     assert_eq!(list(&mut world, third, cns::NAMESPACES_ACTIVE), [1, 2]);
 }
+
+#[test]
+fn an_attachment_reaches_no_later_controller_of_the_same_number() {
+    let mut world = world();
+    create(&mut world);
+    // It waits at the backend while its controller goes and another host's comes.
+    let demand = demanded(&mut world, 0, attach(2), controllers(&[2]));
+    for mut link in world.links.split_off(2) {
+        link.session.closed(&mut world.target);
+    }
+    world.config.host_nqn = "nqn.2026-01.test:third".to_owned();
+    world.config.host_id = [7; 16];
+    let third = world.open(1, None);
+    let identify = AdminCommand::Identify(Identify { cns: cns::CONTROLLER, ..Identify::default() });
+    let (_, _, data) = world.completion_on(third, identify.encode(0), Data::ToHost(4096));
+    assert_eq!(IdentifyController::read_from_bytes(&data).expect("it is whole").controller_id.get(), 2);
+    attach_controllers(&mut world.target, &demand);
+    world.target.settle(&demand, Status::SUCCESS);
+    assert_eq!(list(&mut world, third, cns::NAMESPACES_ACTIVE), [1]);
+}

@@ -247,7 +247,9 @@ pub enum ArrayRunError {
         keeps: f64,
     },
     /// A drive that is to become slow and has its own flash.
-    #[error("drive {0} is timed: its flash gives its rates, and wear does not slow it; give a drive of published rates")]
+    #[error(
+        "drive {0} is timed: its flash gives its rates, and wear does not slow it; give a drive of published rates"
+    )]
     TimedWear(usize),
     /// A load that moves no data.
     #[error("the load has no read or write among {0} requests in a row; arrays carry out reads and writes alone")]

@@ -150,6 +150,7 @@ fn overlap(one: &Claim, other: &Claim) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::block_metadata::BlockMetadata;
     use flashyard_blk::Payload;
 
     const VOLUME: VolumeId = VolumeId::new(2);
@@ -164,7 +165,7 @@ mod tests {
         let mut claims = Claims::default();
         claims.made.push(Made { turn: 5, front: 0, claim: claim.clone(), has_begun: true });
         let asked = |front, tag, request| {
-            let (payload, metadata, is_lost) = (Payload::None, Vec::new(), false);
+            let (payload, metadata, is_lost) = (Payload::None, BlockMetadata::None, false);
             Inbound::Submit { front, tag, request, payload, metadata, is_lost }
         };
         let waits = |front, tag, request| claims.keeps_back(6, &asked(front, tag, request));

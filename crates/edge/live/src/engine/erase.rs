@@ -20,7 +20,10 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::NSID_ALL;
 use flashyard_served::{Answer, Refused};
 use flashyard_units::{DriveId, SimTime, VolumeId};
+use std::fs::File;
 use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 
 /// Units that one deallocation is about at most, and deallocations under way: some milliseconds of a drive's work.
 const UNITS_MAX: u32 = 256;
@@ -206,6 +209,17 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
             }
             engine.erasing[place].stage = Stage::Deallocates;
         }
+        if engine.erasing[place].stage == Stage::WritesBack {
+            if let Some(result) = written_back(&engine.erasing[place]) {
+                note_destroyed(&mut engine.erasing[place], result);
+                let job = engine.erasing.remove(place);
+                if let Job::Erase(erase) = job.kind {
+                    end(engine, job, erase);
+                }
+                return Ok(true);
+            }
+            continue;
+        }
         more |= deallocate(engine, now, place);
         let job = &engine.erasing[place];
         let (is_over, progress) = (job.is_over(), (job.looked_at * PROGRESS_MAX / job.units().max(1)) as u16);
@@ -219,6 +233,9 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
         if is_over {
             // Deallocations are followed in the media, of which none may come behind this.
             engine.follow()?;
+            if destroy(engine, place) {
+                continue;
+            }
             let job = engine.erasing.remove(place);
             match job.kind {
                 Job::Erase(erase) => end(engine, job, erase),
@@ -293,26 +310,81 @@ fn deallocate(engine: &mut Engine, now: SimTime, place: usize) -> bool {
     false
 }
 
-/// Nothing is mapped any more: destroys what flash still holds if that was asked for, and lets clients in again.
+/// Nothing is mapped any more: destroys what flash still holds, if that was asked for. Returns whether the disk is waited for then,
+/// which may take seconds: a thread does that, and wakes the engine.
+fn destroy(engine: &mut Engine, place: usize) -> bool {
+    let job = &engine.erasing[place];
+    let is_wanted = matches!(&job.kind, Job::Erase(erase) if erase.destroys());
+    if !is_wanted || job.has_failed {
+        return false;
+    }
+    let world = job.world;
+    let drive = engine.session.world().drives_of(world)[0];
+    let scrubbed = if job.scope == NSID_ALL && job.covers(engine.spaces.world(world).limits.blocks) {
+        engine.media.scrub(drive)
+    } else {
+        let superblocks = engine.media.drive(drive).layout().superblocks;
+        (0..superblocks).for_each(|superblock| engine.keep_promises(drive, superblock));
+        // Other namespaces may yet lose their newest data, and need what they had before.
+        let needed = engine.session.world().recoverable(drive);
+        engine.media.scrub_dead(drive, needed.into_iter().collect())
+    };
+    let written_back =
+        scrubbed.and_then(|()| engine.media.files(drive)).and_then(|files| write_back(files, engine.waker()));
+    let job = &mut engine.erasing[place];
+    match written_back {
+        Ok(receiver) => {
+            (job.stage, job.written_back) = (Stage::WritesBack, receiver);
+            job.written_back.is_some()
+        }
+        Err(error) => {
+            note_destroyed(job, Err(error));
+            false
+        }
+    }
+}
+
+/// Waits elsewhere until files are on disk; `None` where there are none.
+///
+/// Errors: there is no thread.
+fn write_back(files: Vec<File>, waker: Arc<mio::Waker>) -> io::Result<Option<Receiver<io::Result<()>>>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let (sender, receiver) = mpsc::channel();
+    let wait = move || {
+        let result = files.iter().try_for_each(File::sync_data);
+        // Where the engine has ended, the erasure goes on when it is started again.
+        let is_heard = sender.send(result).is_ok();
+        if is_heard && let Err(error) = waker.wake() {
+            tracing::error!(%error, "the engine cannot be woken");
+        }
+    };
+    std::thread::Builder::new().name("write-back".to_owned()).spawn(wait)?;
+    Ok(Some(receiver))
+}
+
+/// How writing back has ended, once it has.
+fn written_back(job: &Erasing) -> Option<io::Result<()>> {
+    match job.written_back.as_ref()?.try_recv() {
+        Ok(result) => Some(result),
+        Err(TryRecvError::Empty) => None,
+        Err(TryRecvError::Disconnected) => Some(Err(io::ErrorKind::BrokenPipe.into())),
+    }
+}
+
+fn note_destroyed(job: &mut Erasing, result: io::Result<()>) {
+    if let Err(error) = result {
+        tracing::error!(volume = %job.world, %error, "bytes of the drive cannot be destroyed");
+        job.has_failed = true;
+    }
+}
+
+/// Nothing is mapped any more, and what was to be destroyed is: lets clients in again.
 fn end(engine: &mut Engine, job: Erasing, erase: Erase) {
     let world = job.world;
     let drive = engine.session.world().drives_of(world)[0];
     let mut is_done = !job.has_failed;
-    if is_done && erase.destroys() {
-        let scrubbed = if job.scope == NSID_ALL && job.covers(engine.spaces.world(world).limits.blocks) {
-            engine.media.scrub(drive)
-        } else {
-            let superblocks = engine.media.drive(drive).layout().superblocks;
-            (0..superblocks).for_each(|superblock| engine.keep_promises(drive, superblock));
-            // Other namespaces may yet lose their newest data, and need what they had before.
-            let needed = engine.session.world().recoverable(drive);
-            engine.media.scrub_dead(drive, needed.into_iter().collect())
-        };
-        if let Err(error) = scrubbed {
-            tracing::error!(volume = %world, %error, "bytes of the drive cannot be destroyed");
-            is_done = false;
-        }
-    }
     match (erase, engine.spaces.table(world).cloned()) {
         (Erase::Format { block, .. }, Some(mut table)) => {
             for entry in table.entries.iter_mut().filter(|entry| job.nsids.contains(&entry.nsid)) {

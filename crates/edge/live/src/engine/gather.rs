@@ -86,9 +86,8 @@ fn submit_in_parts(
             Payload::Zeros => Payload::Zeros,
             Payload::None => Payload::None,
         };
-        let first = (part.first - request.first) as usize * Tuple::BYTES;
-        let metadata = carried.metadata.get(first..first + part.count as usize * Tuple::BYTES).unwrap_or_default();
-        let own = Carried { payload: own, metadata: metadata.to_vec(), is_lost: carried.is_lost };
+        let metadata = carried.metadata.part((part.first - request.first) as u32, part.count);
+        let own = Carried { payload: own, metadata, is_lost: carried.is_lost };
         engine.submit(now, (GATHER, number << PART_BITS | place), part, own);
     }
     if let Payload::Bytes(buffer) = carried.payload {

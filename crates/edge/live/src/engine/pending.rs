@@ -132,7 +132,7 @@ impl Engine {
         }
         if let Movement::Written { tag, place, .. } = *movement
             && let Pending { window, carried, .. } = &self.pending[tag as usize]
-            && (!carried.metadata.is_empty() || !window.is_whole() && window.in_unit(place).0.len() < BYTES)
+            && (!carried.metadata.is_none() || !window.is_whole() && window.in_unit(place).0.len() < BYTES)
         {
             return self.merge(drive, movement);
         }

@@ -5,6 +5,7 @@
 
 use super::Engine;
 use super::request::{Carried, Pending};
+use crate::block_metadata::BlockMetadata;
 use crate::media::UNWRITTEN;
 use flashyard_blk::{Operation, Payload, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
@@ -15,7 +16,7 @@ use std::ops::Range;
 #[cold]
 pub(super) fn with_protection(engine: &Engine, request: &VolumeRequest, carried: Carried) -> Carried {
     let metadata = engine.spaces.of(request.volume).metadata;
-    if request.operation != Operation::Write || !metadata.is_protection() || !carried.metadata.is_empty() {
+    if request.operation != Operation::Write || !metadata.is_protection() || !carried.metadata.is_none() {
         return carried;
     }
     let reference = if metadata == Metadata::Type3 { 0 } else { request.first as u32 };
@@ -24,10 +25,10 @@ pub(super) fn with_protection(engine: &Engine, request: &VolumeRequest, carried:
     let made = match &carried.payload {
         Payload::Bytes(bytes) => {
             let blocks = (0..).zip(bytes.chunks_exact(block_bytes as usize));
-            blocks.flat_map(|(place, data)| asked.tuple(metadata, place, data).encode()).collect()
+            BlockMetadata::Bytes(blocks.flat_map(|(place, data)| asked.tuple(metadata, place, data).encode()).collect())
         }
-        Payload::Zeros => asked.tuples_of_zeros(metadata, request.count),
-        Payload::None => Vec::new(),
+        Payload::Zeros => BlockMetadata::zeros(metadata, asked),
+        Payload::None => BlockMetadata::None,
     };
     Carried { metadata: made, ..carried }
 }
@@ -43,10 +44,8 @@ pub(super) fn metadata_of_unit(
     let mut entry = if range.len() < SLOT_BYTES as usize { before() } else { UNWRITTEN };
     let tuples = |bytes: usize| bytes / block_bytes * Tuple::BYTES;
     let written = &mut entry[tuples(range.start)..tuples(range.end)];
-    let first = tuples(at);
-    match pending.carried.metadata.get(first..first + written.len()) {
-        Some(carried) => written.copy_from_slice(carried),
-        None => written.fill(0xFF),
+    if !pending.carried.metadata.copy_to(at / block_bytes, written) {
+        written.fill(0xFF);
     }
     entry
 }

@@ -1,6 +1,7 @@
 //! One request that the engine has taken from a front end.
 
 use super::window::Window;
+use crate::block_metadata::BlockMetadata;
 use crate::media::{Erase, Kept};
 use crate::namespaces::{Entry, Extent, Manage, units_of};
 use flashyard_blk::{Payload, VolumeRequest};
@@ -9,6 +10,8 @@ use flashyard_kernel::Slab;
 use flashyard_nvme::NSID_ALL;
 use flashyard_served::Answer;
 use flashyard_units::{DriveId, SimTime, VolumeId};
+use std::io;
+use std::sync::mpsc::Receiver;
 
 /// Where a read has found its slots.
 #[derive(Default)]
@@ -18,11 +21,11 @@ pub(super) struct Places {
     pub(super) kept: Vec<Kept>,
 }
 
-/// Bytes of a write, and the metadata of its blocks: eight bytes of each, or nothing.
+/// Bytes of a write, and the metadata of its blocks.
 #[derive(Debug)]
 pub(super) struct Carried {
     pub(super) payload: Payload,
-    pub(super) metadata: Vec<u8>,
+    pub(super) metadata: BlockMetadata,
     /// The units fail to be read until they are written again.
     pub(super) is_lost: bool,
 }
@@ -33,7 +36,7 @@ impl Carried {
 
     /// Bytes without metadata.
     pub(super) const fn of(payload: Payload) -> Self {
-        Self { payload, metadata: Vec::new(), is_lost: false }
+        Self { payload, metadata: BlockMetadata::None, is_lost: false }
     }
 }
 
@@ -119,6 +122,8 @@ pub(super) enum Stage {
     Settles,
     /// Units are deallocated.
     Deallocates,
+    /// Destroyed bytes are written back.
+    WritesBack,
 }
 
 /// Space of a drive that is being deallocated.
@@ -143,7 +148,9 @@ pub(super) struct Erasing {
     /// Deallocations under way.
     pub(super) under_way: u32,
     pub(super) stage: Stage,
-    /// Whether a deallocation has failed.
+    /// The end of writing back, from a thread that waits for the disk.
+    pub(super) written_back: Option<Receiver<io::Result<()>>>,
+    /// Whether a deallocation has failed, or the destruction of bytes.
     pub(super) has_failed: bool,
 }
 
@@ -156,8 +163,22 @@ impl Erasing {
         extents: Vec<Extent>,
         by: Option<(usize, u64)>,
     ) -> Self {
-        let (scope, looked_at, at, under_way, stage, has_failed) = (NSID_ALL, 0, (0, 0), 0, Stage::Waits, false);
-        Self { number, world, kind, nsids, volumes, scope, extents, looked_at, at, by, under_way, stage, has_failed }
+        Self {
+            number,
+            world,
+            kind,
+            nsids,
+            volumes,
+            scope: NSID_ALL,
+            extents,
+            looked_at: 0,
+            at: (0, 0),
+            by,
+            under_way: 0,
+            stage: Stage::Waits,
+            written_back: None,
+            has_failed: false,
+        }
     }
 
     /// Units in all.

@@ -42,7 +42,7 @@ pub struct HostLoad {
 pub struct HostReport {
     /// Requests under way.
     pub depth: usize,
-    /// Requests completed in the measured time.
+    /// Requests completed in the measured time; those that failed are counted apart.
     pub requests: u64,
     /// Bytes of them.
     pub bytes: u64,
@@ -91,6 +91,9 @@ impl Aim {
 /// Errors: a request that does not fit the namespace, a connection that fails, ten seconds without an answer.
 pub fn run_host_load(host: &mut Host, load: &HostLoad) -> Result<HostReport, HostError> {
     let namespace = *host.controller().namespaces.first().ok_or(HostError::Nothing("no namespace"))?;
+    if namespace.metadata_bytes > 0 {
+        return Err(HostError::Nothing("no namespace without metadata, and this load sends none"));
+    }
     let blocks = load.request_bytes / namespace.block_bytes.max(1);
     let places = namespace.blocks.checked_div(u64::from(blocks)).unwrap_or(0);
     if places == 0 || !load.request_bytes.is_multiple_of(namespace.block_bytes) {
@@ -169,9 +172,12 @@ impl Run {
     }
 
     fn count(&mut self, token: u64, status: Status, now: Instant, load: &HostLoad) {
+        if !status.is_success() {
+            self.report.failed += 1;
+            return;
+        }
         self.report.requests += 1;
         self.report.bytes += u64::from(load.request_bytes);
-        self.report.failed += u64::from(!status.is_success());
         let span = now.duration_since(self.sent[token as usize]);
         self.report.latency.record(SimSpan::from_ns(span.as_nanos() as u64));
     }

@@ -319,3 +319,12 @@ fn encode(slot: u32, record: &Record) -> [u8; RECORD_BYTES] {
 fn check(slot: u32, record: &[u8]) -> u32 {
     crc32c::crc32c_append(slot.wrapping_add(1), &record[..20])
 }
+
+#[cfg(test)]
+impl Band {
+    /// Damages the record of a slot.
+    pub(super) fn tear(&mut self, slot: u32) {
+        let at = self.at(slot);
+        self.mapping.bytes_mut()[at + 8] ^= 1;
+    }
+}

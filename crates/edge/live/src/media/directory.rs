@@ -228,7 +228,8 @@ impl DataDirectory {
         let refused = |source| MediaError::Io { path: self.path.clone(), what: "the directory cannot be read", source };
         for entry in fs::read_dir(&self.path).map_err(refused)? {
             let name = entry.map_err(refused)?.file_name().to_string_lossy().into_owned();
-            if name.starts_with("drive-") && (name.ends_with(".payload") || name.ends_with(".band")) {
+            let is_of = |kind| name.strip_suffix(kind).is_some_and(|rest| rest.ends_with('.'));
+            if name.starts_with("drive-") && KINDS.into_iter().any(is_of) {
                 return Err(MediaError::Unlabelled { path: self.path.clone(), found: name });
             }
         }
@@ -386,10 +387,13 @@ impl DataDirectory {
         let mut drives = Vec::new();
         for (number, (shape, contents)) in (0..).zip(shapes.iter().zip(contents)) {
             let mut drive = self.map_drive(number, shape, &room, |path, bytes| new_file(&path, bytes))?;
-            let path = self.drive_file(number, METADATA);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
-                _ => {}
+            // What an unfinished attempt, or another drive of this number, has left is nothing of this drive's.
+            for kind in KINDS.into_iter().filter(|kind| ![PAYLOAD, BAND].contains(kind)) {
+                let path = self.drive_file(number, kind);
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(&path, error)),
+                    _ => {}
+                }
             }
             drive.adopt(contents).map_err(|error| self.no_room(error))?;
             drive.start(true);

@@ -10,6 +10,7 @@ use super::unkept::Unkept;
 use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::{Stream, SuperblockContents};
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 
 /// Bytes that a slot without payload reads as.
@@ -255,6 +256,12 @@ impl DriveMedia {
         if !store(self, logical, slot, before, payload) {
             return false;
         }
+        // A slot that a power cut has taken back is written again without an erase: it may have those of before.
+        if let Some(tuples) = &mut self.tuples
+            && tuples.get(slot) != UNWRITTEN
+        {
+            tuples.set(slot, &UNWRITTEN);
+        }
         let (mut state, mut checksum) = (State::Zeros, 0);
         if let Some(payload) = payload {
             state = State::Data;
@@ -292,6 +299,9 @@ impl DriveMedia {
         };
         if state == State::Data {
             self.payload.copy(from, to)?;
+        }
+        if !self.unkept.is_empty() {
+            self.unkept.settled(to);
         }
         copy_metadata(self, from, to);
         self.written(logical, to, from, state, checksum);
@@ -497,6 +507,7 @@ impl DriveMedia {
 /// given up when newer data came, and is still there, since a drive erases nothing that it may need.
 pub(super) fn revert(media: &mut DriveMedia, logical: u32, before: Slot, slot: Slot) {
     let slot = media.unkept.resume(slot);
+    let stood = media.place_of(before);
     if slot.is_some()
         && let Found::Whole(record) = media.band.get(slot.get())
     {
@@ -508,7 +519,12 @@ pub(super) fn revert(media: &mut DriveMedia, logical: u32, before: Slot, slot: S
         media.sequence += 1;
         media.band.replace(slot.get(), &Record { sequence: media.sequence, logical, state, ..record });
     }
-    media.kill(logical, before);
+    if stood == slot {
+        // The newer data had no room, and what stood for it is what is current again.
+        media.unkept.end(before);
+    } else {
+        media.kill(logical, before);
+    }
 }
 
 /// Puts the bytes of a write to their place; returns whether there was room.
@@ -521,6 +537,10 @@ fn store(media: &mut DriveMedia, logical: u32, slot: Slot, before: Slot, payload
         media.unkept.add(logical, slot, before);
         return false;
     }
+    // A power cut may have taken the slot back from a write that had no room.
+    if !media.unkept.is_empty() {
+        media.unkept.settled(slot);
+    }
     if media.is_full {
         media.is_full = false;
         tracing::info!(drive = media.number, "there is room for the drive's bytes again");
@@ -531,8 +551,9 @@ fn store(media: &mut DriveMedia, logical: u32, slot: Slot, before: Slot, payload
 /// Loads the record of a written slot, and its first bytes where it `is_read`; returns bytes of them.
 #[inline]
 pub(super) fn touch(media: &DriveMedia, slot: Slot, is_read: bool) -> u8 {
-    // A slot that another one stands for may have no place on the disk, and looking at it may need one.
-    if !slot.is_some() || !media.unkept.is_empty() {
+    // A slot that another one stands for may have no place on the disk, nor may one whose record is not stored yet. Looking at it may
+    // need one.
+    if !slot.is_some() || !media.unkept.is_empty() || !media.recorded[media.layout.split(slot).0 as usize] {
         return 0;
     }
     let first = if is_read { media.payload.touch(slot) } else { 0 };
@@ -590,6 +611,14 @@ fn copy_metadata(media: &mut DriveMedia, from: Slot, to: Slot) {
     }
 }
 
+/// The files in which bytes of blocks are, for a thread that waits until they are on disk: the destroyed ones are gone then.
+///
+/// Errors: those of the operating system.
+pub(super) fn files_of(media: &DriveMedia) -> io::Result<Vec<File>> {
+    let tuples = media.tuples.as_ref().map_or(Ok(None), Tuples::below)?;
+    Ok(media.payload.below()?.into_iter().chain(tuples).collect())
+}
+
 /// Destroys all bytes of a drive that holds nothing current, and their checksums: they are left in no place of its file.
 ///
 /// Errors: those of the operating system.
@@ -613,7 +642,7 @@ pub(super) fn scrub(media: &mut DriveMedia) -> io::Result<()> {
             }
         }
     }
-    media.payload.sync()
+    Ok(())
 }
 
 /// Destroys the bytes of a drive that are not current any more, and not `needed` after a power cut. Reads that were promised some
@@ -627,26 +656,27 @@ pub(super) fn scrub_dead(media: &mut DriveMedia, needed: &BTreeSet<Slot>) -> io:
     for superblock in 0..media.layout.superblocks {
         for index in 0..media.layout.slots_per_superblock {
             let slot = media.layout.slot(superblock, index);
-            let Found::Whole(record) = media.band.get(slot.get()) else { continue };
-            if needed.contains(&slot) {
+            // A record written in part may be of any block, and reads of that fail already.
+            let record = match media.band.get(slot.get()) {
+                Found::Nothing => continue,
+                Found::Torn => None,
+                Found::Whole(record) => Some(record),
+            };
+            if needed.contains(&slot) || record.is_some_and(|record| record.logical != u32::MAX) {
                 continue;
             }
-            let is_dead = record.state == State::Dead && media.payload.holds(slot);
-            if is_dead {
-                media.payload.blank(slot);
-            }
+            let has_bytes = media.payload.blank(slot)?;
             // Blocks of zeros have metadata too.
-            let is_of_none = record.state == State::Zeros && record.logical == u32::MAX;
-            let has_metadata = is_of_none && metadata_of(media, slot) != UNWRITTEN;
-            if let (Some(tuples), true) = (&mut media.tuples, is_dead || has_metadata) {
+            let has_metadata = metadata_of(media, slot) != UNWRITTEN;
+            if let (Some(tuples), true) = (&mut media.tuples, has_metadata) {
                 tuples.set(slot, &UNWRITTEN);
             }
-            if is_dead || has_metadata {
+            if let Some(record) = record.filter(|_| has_bytes || has_metadata) {
                 media.band.set(slot.get(), &Record { checksum: 0, ..record });
             }
         }
     }
-    media.payload.sync()
+    Ok(())
 }
 
 #[cfg(test)]

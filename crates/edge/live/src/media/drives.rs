@@ -1,7 +1,7 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, RecordKind, Records, Shape};
-use super::drive::{DriveMedia, keep_metadata, revert, scrub, scrub_dead, touch, write_with};
+use super::drive::{DriveMedia, files_of, keep_metadata, revert, scrub, scrub_dead, touch, write_with};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
 use super::mapping::Mapping;
@@ -13,6 +13,7 @@ use flashyard_served::{Control, Effect, Served};
 use flashyard_ssd::Movement;
 use flashyard_units::DriveId;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -199,6 +200,11 @@ impl Media {
         scrub_dead(&mut self.drives[drive.index()], &needed)
     }
 
+    /// As of [`files_of`]. Panics beyond the drives.
+    pub(crate) fn files(&self, drive: DriveId) -> io::Result<Vec<File>> {
+        files_of(self.drive(drive))
+    }
+
     /// A record of a drive that an earlier process has left.
     pub(crate) fn record(&self, drive: DriveId, kind: RecordKind) -> Option<&[u8]> {
         self.records.get(drive.index())?[kind as usize].as_deref()
@@ -272,5 +278,13 @@ impl DataDirectory {
         let (drives, contents, report) = directory.recover(shapes)?;
         let records = directory.records(shapes.len())?;
         Ok(Opened::Kept { media: Media { drives, directory: Some(directory), records }, contents, report })
+    }
+}
+
+#[cfg(test)]
+impl Media {
+    /// The drives, for a test to change.
+    pub(super) fn drives_mut(&mut self) -> &mut [DriveMedia] {
+        &mut self.drives
     }
 }

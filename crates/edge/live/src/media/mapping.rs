@@ -109,6 +109,13 @@ impl Mapping {
         self.file.as_ref().map_or(0, bytes)
     }
 
+    /// The file below it, to wait for elsewhere until everything is on disk; `None` for memory.
+    ///
+    /// Errors: those of the operating system.
+    pub(super) fn below(&self) -> io::Result<Option<File>> {
+        self.file.as_ref().map(File::try_clone).transpose()
+    }
+
     /// Waits until everything is on disk.
     ///
     /// Errors: those of the operating system.

@@ -6,6 +6,7 @@
 use super::mapping::Mapping;
 use super::room::{Purpose, Room, STEP_BYTES};
 use flashyard_flash::{Layout, SLOT_BYTES, Slot};
+use std::fs::File;
 use std::io;
 
 /// Bytes of a slot.
@@ -108,10 +109,22 @@ impl Payload {
         Ok(())
     }
 
-    /// Overwrites a slot that holds payload by zeros.
-    pub(crate) fn blank(&mut self, slot: Slot) {
+    /// Overwrites what a slot holds by zeros; returns whether that was anything else.
+    ///
+    /// Errors: those of the operating system.
+    pub(crate) fn blank(&mut self, slot: Slot) -> io::Result<bool> {
+        if !self.holds(slot) {
+            return Ok(false);
+        }
         let first = self.at(slot);
-        self.mapping.bytes_mut()[first..first + BYTES].fill(0);
+        // Looking at a hole of a file, or writing there, would give it a place on the disk.
+        let mut found = Vec::new();
+        self.mapping.read(first..first + BYTES, &mut found)?;
+        let has_bytes = found.iter().any(|&byte| byte != 0);
+        if has_bytes {
+            self.mapping.bytes_mut()[first..first + BYTES].fill(0);
+        }
+        Ok(has_bytes)
     }
 
     /// Writes a slot with what another one holds.
@@ -184,6 +197,11 @@ impl Payload {
             self.frames[superblock as usize] = NO_FRAME;
         }
         Ok(())
+    }
+
+    /// As of [`Mapping::below`].
+    pub(super) fn below(&self) -> io::Result<Option<File>> {
+        self.mapping.below()
     }
 
     /// Writes back what is in a file.

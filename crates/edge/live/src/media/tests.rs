@@ -165,3 +165,138 @@ fn a_journal_that_cannot_be_written_ends_without_its_box() {
         assert!(matches!(error, crate::EngineError::Journal(_)), "{error}");
     });
 }
+
+mod taken_back {
+    //! Slots that a power cut has taken back are written again without an erase.
+
+    use super::*;
+    use crate::media::drive::{keep_metadata, metadata_of, scrub_dead, write_with};
+    use crate::media::tuples::{Tuples, UNWRITTEN};
+    use crate::media::{DriveMedia, Media};
+    use flashyard_flash::Slot;
+    use flashyard_ftl::Stream;
+    use flashyard_ssd::Movement;
+    use std::collections::BTreeSet;
+
+    const DRIVE: DriveId = DriveId::new(0);
+
+    fn media(directory: &Path) -> Media {
+        let scenario = scenario();
+        let shapes = shapes(&scenario).expect("the scenario is whole");
+        let shapes: Vec<_> =
+            shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
+        let SetUp { media, .. } =
+            set_up(Some(directory), &shapes, |contents| serve_world(&scenario, &NoFiles, contents))
+                .expect("the directory is free");
+        media
+    }
+
+    /// Opens a superblock that was never used; returns its first slot.
+    fn open(media: &mut Media, superblock: u32) -> Slot {
+        let opened = Movement::Opened { superblock, stream: Stream::Host, single_level: false };
+        media.follow(DRIVE, &opened, || None).expect("it is there");
+        media.drive(DRIVE).layout().slot(superblock, 0)
+    }
+
+    fn write(media: &mut Media, logical: u32, (slot, before): (Slot, Slot), byte: u8) -> bool {
+        let bytes = [byte; 4096];
+        let written = Movement::Written { tag: 0, place: 0, logical, slot, before };
+        media.follow(DRIVE, &written, || Some(&bytes)).expect("it is there")
+    }
+
+    fn holds(drive: &DriveMedia, slot: Slot, byte: u8) -> bool {
+        drive.is_whole(slot) && drive.slot(slot) == [byte; 4096]
+    }
+
+    #[test]
+    fn what_had_no_room_before_a_power_cut_takes_nothing_along() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut media = media(directory.path());
+        let (old, new) = (open(&mut media, 40), open(&mut media, 41));
+        assert!(write(&mut media, 3, (old, Slot::NONE), 1));
+        media.drive(DRIVE).room().set_left(directory.path(), 0);
+        assert!(!write(&mut media, 3, (new, old), 2), "there is no room");
+        media.follow(DRIVE, &Movement::Reverted { logical: 3, before: new, slot: old }, || None).expect("it is there");
+        let of_block = |media: &Media| match media.drive(DRIVE).band.get(old.get()) {
+            crate::media::band::Found::Whole(record) => record.logical,
+            found => panic!("{found:?}"),
+        };
+        assert_eq!(of_block(&media), 3, "the block is current, also for the next start");
+        assert!(holds(media.drive(DRIVE), old, 1));
+        // The slot is written again, and leads to its own bytes.
+        media.drive(DRIVE).room().set_left(directory.path(), 1 << 30);
+        assert!(write(&mut media, 9, (new, Slot::NONE), 4));
+        assert!(holds(media.drive(DRIVE), new, 4) && holds(media.drive(DRIVE), old, 1));
+        // So is one that garbage collection writes.
+        let other = open(&mut media, 42);
+        media.drive(DRIVE).room().set_left(directory.path(), 0);
+        assert!(!write(&mut media, 3, (other, old), 5));
+        media
+            .follow(DRIVE, &Movement::Reverted { logical: 3, before: other, slot: old }, || None)
+            .expect("it is there");
+        media.drive(DRIVE).room().set_left(directory.path(), 1 << 30);
+        media.follow(DRIVE, &Movement::Moved { logical: 9, from: new, to: other }, || None).expect("there is room");
+        assert!(holds(media.drive(DRIVE), other, 4));
+    }
+
+    #[test]
+    fn plain_blocks_do_not_take_over_metadata_of_what_a_power_cut_has_taken() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut media = media(directory.path());
+        let slot = open(&mut media, 40);
+        let drive = &mut media.drives_mut()[0];
+        let layout = *drive.layout();
+        let mapping = crate::media::mapping::Mapping::memory(Tuples::bytes(&layout)).expect("there is memory");
+        keep_metadata(drive, Tuples::new(mapping, layout));
+        assert!(write_with(drive, (3, slot, Slot::NONE), Some(&[1; 4096]), &[5; 64]));
+        assert_eq!(metadata_of(drive, slot), [5; 64]);
+        for payload in [Some(&[2; 4096]), None] {
+            assert!(drive.write(8, slot, Slot::NONE, payload.map(|bytes| &bytes[..])));
+            assert!(drive.is_whole(slot) && metadata_of(drive, slot) == UNWRITTEN);
+            assert!(write_with(drive, (3, slot, Slot::NONE), Some(&[1; 4096]), &[5; 64]));
+        }
+    }
+
+    #[test]
+    fn erased_bytes_are_left_in_no_slot_that_is_nothing_of_a_block() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let mut media = media(directory.path());
+        let first = open(&mut media, 40);
+        let slot = |place: u32| Slot::new(first.get() + place);
+        for place in 0..4 {
+            assert!(write(&mut media, place, (slot(place), Slot::NONE), 7));
+        }
+        // One was overwritten, one was lost and then deallocated, one has a damaged record, and one is current.
+        assert!(write(&mut media, 0, (slot(4), slot(0)), 8));
+        media.follow(DRIVE, &Movement::Lost { logical: 1, slot: slot(1) }, || None).expect("it is there");
+        media.follow(DRIVE, &Movement::Trimmed { logical: 1, before: slot(1) }, || None).expect("it is there");
+        let drive = &mut media.drives_mut()[0];
+        drive.band.tear(slot(2).get());
+        scrub_dead(drive, &BTreeSet::from([])).expect("nothing is in the way");
+        let left = |place: u32| drive.payload.run(slot(place), 1)[0];
+        assert_eq!([0, 1, 2, 3, 4].map(left), [0, 0, 0, 7, 8]);
+        assert!(!drive.is_whole(slot(1)) && !drive.is_whole(slot(2)), "errors stay errors");
+    }
+}
+
+#[test]
+fn a_directory_made_anew_has_nothing_of_drives_before() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let scenario = scenario();
+    let shapes = shapes(&scenario).expect("the scenario is whole");
+    let shapes: Vec<_> = shapes.into_iter().map(|(layout, logical_slots)| Shape { layout, logical_slots }).collect();
+    let make = || set_up(Some(directory.path()), &shapes, |contents| serve_world(&scenario, &NoFiles, contents));
+    let left = ["metadata", "namespaces", "reservations", "self-tests"]
+        .map(|kind| directory.path().join(format!("drive-0.{kind}")));
+    for path in &left {
+        std::fs::write(path, "of another drive").expect("it can be written");
+        let refused = make().err().expect("it may be a directory of drives").to_string();
+        assert!(refused.contains(&*path.file_name().expect("it has one").to_string_lossy()), "{refused}");
+        std::fs::remove_file(path).expect("it is there");
+    }
+    // An attempt to make one that was not finished is nothing that anybody wants to keep.
+    left.iter().for_each(|path| std::fs::write(path, "of an attempt").expect("it can be written"));
+    std::fs::write(directory.path().join("unfinished"), "").expect("it can be written");
+    drop(make().expect("it is made anew"));
+    assert!(left.iter().all(|path| !path.exists()));
+}

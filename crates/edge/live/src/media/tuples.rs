@@ -7,6 +7,7 @@
 use super::mapping::Mapping;
 use super::room::{Purpose, Room};
 use flashyard_flash::{Layout, Slot};
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 
@@ -74,6 +75,11 @@ impl Tuples {
     /// Errors: those of the operating system.
     pub(crate) fn erase(&mut self, superblock: u32) -> io::Result<()> {
         self.mapping.discard(self.of(superblock))
+    }
+
+    /// As of [`Mapping::below`].
+    pub(super) fn below(&self) -> io::Result<Option<File>> {
+        self.mapping.below()
     }
 
     /// Writes back what is in a file.

@@ -129,11 +129,11 @@ impl Subsystems {
         tests.tell(target, subsystem);
     }
 
-    fn tell_health(&self, target: &mut Target, context: &Context<'_>) {
+    fn tell_health(&mut self, target: &mut Target, context: &Context<'_>) {
         (0..self.volumes.len()).for_each(|subsystem| self.tell_health_of(target, subsystem, context));
     }
 
-    fn tell_health_of(&self, target: &mut Target, subsystem: usize, context: &Context<'_>) {
+    fn tell_health_of(&mut self, target: &mut Target, subsystem: usize, context: &Context<'_>) {
         let drive = self.volumes[subsystem];
         let (health, before) = (context.health(drive), context.before(drive));
         let life = before.until(&health, context.elapsed(), 0);
@@ -148,7 +148,11 @@ impl Subsystems {
         } else {
             figures.used_blocks = context.used_blocks(drive);
         }
-        figures.erasure = erasure::of(drive, context);
+        // A drive knows nothing yet of an erasure that waits to be handed on: hosts would hear of its end.
+        self.to_ask.extend(target.take_demands());
+        let is_it = |demand: &Demand| demand.subsystem == subsystem && erasure::wanted(&demand.wish).is_some();
+        let waits = self.to_ask.iter().any(is_it);
+        figures.erasure = if waits { target.erasure(subsystem) } else { erasure::of(drive, context) };
         let units = bytes / u64::from(SLOT_BYTES);
         figures.capacity = context.capacity(drive).map(|left| health::capacity(&health, &life, &left, units));
         let warnings = figures.smart.critical_warning;

@@ -3,6 +3,7 @@
 use super::fences::{Fences, Span};
 use super::fused::{self, Second};
 use super::protect::{Guarded, Mismatch};
+use crate::block_metadata::BlockMetadata;
 use crate::front::{Answered, Context};
 use crate::media::Data;
 use crate::media::Erase;
@@ -256,12 +257,10 @@ impl Works {
                 self.range(number, Operation::Trim, range, Payload::None, context);
             }
             NvmCommand::WriteZeroes { range, .. } => {
-                if let Some(work) = self.work(number)
-                    && let Some(guarded) = &work.guarded
-                {
-                    work.metadata = guarded.of_zeros(range.blocks);
-                }
-                self.range(number, Operation::Write, range, Payload::Zeros, context);
+                let guarded = self.work(number).and_then(|work| work.guarded.as_deref());
+                let metadata = guarded.map_or(BlockMetadata::None, Guarded::of_zeros);
+                let asked = (Operation::Write, range.lba, range.blocks, 0);
+                self.hand_in(number, asked, (Payload::Zeros, metadata), context);
             }
             NvmCommand::DatasetManagement { deallocate, .. } => {
                 let payload = self.work(number).map(|work| std::mem::take(&mut work.payload));
@@ -290,7 +289,12 @@ impl Works {
             }
             NvmCommand::Remap { range, source } => {
                 let (first, count) = (range.lba, range.blocks);
-                self.hand_in(number, (Operation::Remap, first, count, source), Payload::None, context);
+                self.hand_in(
+                    number,
+                    (Operation::Remap, first, count, source),
+                    (Payload::None, BlockMetadata::None),
+                    context,
+                );
             }
             NvmCommand::ZoneManagementSend { action, .. } => {
                 let payload = self.work(number).map(|work| std::mem::take(&mut work.payload)).unwrap_or_default();
@@ -332,7 +336,10 @@ impl Works {
         payload: Payload,
         context: &mut Context<'_>,
     ) {
-        self.hand_in(number, (operation, first, count, 0), payload, context);
+        let own =
+            self.work(number).filter(|_| operation == Operation::Write).map(|work| std::mem::take(&mut work.metadata));
+        let metadata = own.filter(|own| !own.is_empty()).map_or(BlockMetadata::None, BlockMetadata::Bytes);
+        self.hand_in(number, (operation, first, count, 0), (payload, metadata), context);
     }
 
     /// Asks the command's volume for a part of it: what to do, the first block, blocks, and where a remap takes from.
@@ -340,14 +347,13 @@ impl Works {
         &mut self,
         number: usize,
         (operation, first, count, source): (Operation, u64, u32, u64),
-        payload: Payload,
+        carried: (Payload, BlockMetadata),
         context: &mut Context<'_>,
     ) {
         let Some(work) = self.work(number) else { return };
         let tag = number as u64 * PARTS + u64::from(work.asked);
         let request = VolumeRequest { volume: work.volume, operation, first, count, source };
-        let metadata = if operation == Operation::Write { std::mem::take(&mut work.metadata) } else { Vec::new() };
-        match context.submit_with(tag, request, (payload, metadata), work.is_lost) {
+        match context.submit_with(tag, request, carried, work.is_lost) {
             Ok(()) => {
                 work.asked += 1;
                 work.parts += 1;

@@ -125,7 +125,10 @@ fn flash(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {
     let (capacity, raw) = (bytes(sheet.capacity), bytes(sheet.raw_capacity));
     let (share, source) = match (known.number("over_provisioning"), capacity, raw) {
         (Some(_), Some(_), Some(_)) => {
-            return Err(("capacity", "raw_capacity and over_provisioning give it; leave one of the three out".to_owned()));
+            return Err((
+                "capacity",
+                "raw_capacity and over_provisioning give it; leave one of the three out".to_owned(),
+            ));
         }
         (Some(share), ..) => (share, String::new()),
         (None, Some(capacity), Some(raw)) if capacity >= raw => {

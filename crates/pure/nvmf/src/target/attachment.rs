@@ -59,8 +59,8 @@ pub struct NewNamespace {
 pub struct Attach {
     /// Namespace.
     pub nsid: u32,
-    /// Places of the controllers.
-    pub(super) controllers: Vec<usize>,
+    /// Places of the controllers, and their serial numbers: another one may have the place when it is done.
+    pub(super) controllers: Vec<(usize, u64)>,
     /// Whether they get it, or lose it.
     pub is_attached: bool,
     /// Hosts that have it afterwards.

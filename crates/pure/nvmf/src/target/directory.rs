@@ -182,6 +182,11 @@ impl Target {
         announce_erasure(self, subsystem, before.erasure);
     }
 
+    /// The erasure that controllers of `subsystem` (its place in the configuration) report at present.
+    pub fn erasure(&self, subsystem: usize) -> Erasure {
+        self.figures[subsystem].erasure
+    }
+
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
     pub fn error_entries(&self, subsystem: usize) -> u64 {
         self.errors[subsystem]

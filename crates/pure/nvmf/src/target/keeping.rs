@@ -4,6 +4,9 @@ use super::effects::SessionId;
 use flashyard_nvme::Sqe;
 use std::collections::VecDeque;
 
+/// Bytes of a present key and a new one (NVMe Base 2.0, sections 7.2 to 7.6). [X]
+const KEYS_BYTES: usize = 16;
+
 /// Place and serial number of a controller.
 type ControllerKey = (usize, u64);
 
@@ -28,9 +31,10 @@ pub(super) enum Asked {
 pub(super) struct Keeping(VecDeque<Asked>);
 
 impl Keeping {
-    /// A command about reservations waits.
+    /// A command about reservations waits. Of what it has sent, nothing behind the keys is looked at.
     pub(super) fn add_command(&mut self, (session, controller): (SessionId, ControllerKey), sqe: &Sqe, data: &[u8]) {
-        self.0.push_back(Asked::Command { session, controller, sqe: *sqe, data: data.to_vec() });
+        let data = data[..data.len().min(KEYS_BYTES)].to_vec();
+        self.0.push_back(Asked::Command { session, controller, sqe: *sqe, data });
     }
 
     /// A controller sets for namespaces whether their reservations outlast a loss of power.

@@ -163,7 +163,7 @@ fn attachment(
         }
         attachment = attachment.with(&controller.host_nqn, is_attached);
     }
-    let controllers: Vec<usize> = named.iter().map(|&(index, _)| index).collect();
+    let controllers: Vec<(usize, u64)> = named.iter().map(|&(index, controller)| (index, controller.serial)).collect();
     let others = || target.controllers.iter().flatten().filter(|controller| controller.subsystem == Some(place));
     if is_attached && namespace.is_private && (controllers.len() > 1 || others().any(|it| it.has_namespace(nsid))) {
         return Err(Status::NAMESPACE_PRIVATE);
@@ -180,14 +180,12 @@ pub fn attach_controllers(target: &mut Target, demand: &Demand) {
     let namespaces = &mut target.config.subsystems[demand.subsystem].namespaces;
     let Some(namespace) = namespaces.iter_mut().find(|namespace| namespace.nsid == *nsid) else { return };
     namespace.attachment = attachment.clone();
-    for &index in controllers {
-        let controller = target.controllers.get_mut(index).and_then(Option::as_mut);
-        let Some(controller) = controller.filter(|it| it.subsystem == Some(demand.subsystem)) else { continue };
-        if controller.set_namespace(*nsid, *is_attached) && (index, controller.serial) != demand.controller {
+    for &key in controllers {
+        let Some(controller) = target.controller(key) else { continue };
+        if controller.set_namespace(*nsid, *is_attached) && key != demand.controller {
             controller.note_changed(&[*nsid]);
-            if controller.raise(AsyncEvent::Namespaces) {
-                target.wake.extend(controller.admin_session);
-            }
+            let woken = controller.raise(AsyncEvent::Namespaces).then_some(controller.admin_session);
+            target.wake.extend(woken.flatten());
         }
     }
 }

@@ -563,7 +563,9 @@ pub(super) fn of_array(error: ArrayRunError) -> ScenarioError {
         ArrayRunError::Interrupted => ScenarioError::Interrupted,
         ArrayRunError::NoDrive(_) => ScenarioError::value("paraid.failed", error.to_string()),
         ArrayRunError::Drive(error) => of_ssd(keyed::drive(error)),
-        ArrayRunError::Wear { .. } | ArrayRunError::TimedWear(_) => ScenarioError::value("paraid.wear", error.to_string()),
+        ArrayRunError::Wear { .. } | ArrayRunError::TimedWear(_) => {
+            ScenarioError::value("paraid.wear", error.to_string())
+        }
         ArrayRunError::NoTransfers(_) => ScenarioError::value("paraid.trace", error.to_string()),
         ArrayRunError::Groups { .. } | ArrayRunError::Degraded(_) => ScenarioError::value("designs", error.to_string()),
         other => ScenarioError::value("paraid.array", other.to_string()),
