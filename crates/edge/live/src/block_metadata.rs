@@ -12,7 +12,7 @@ pub enum BlockMetadata {
     Bytes(Vec<u8>),
     /// Of blocks of zeros. It is made as it is stored: a request for a whole drive takes no more memory than one for a block.
     Zeros {
-        /// What the blocks have.
+        /// The kind that the blocks have.
         metadata: Metadata,
         /// The wishes about it.
         asked: Protection,

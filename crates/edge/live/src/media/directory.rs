@@ -387,7 +387,7 @@ impl DataDirectory {
         let mut drives = Vec::new();
         for (number, (shape, contents)) in (0..).zip(shapes.iter().zip(contents)) {
             let mut drive = self.map_drive(number, shape, &room, |path, bytes| new_file(&path, bytes))?;
-            // What an unfinished attempt, or another drive of this number, has left is nothing of this drive's.
+            // Files that an unfinished attempt has left, or another drive of this number, are not of this drive.
             for kind in KINDS.into_iter().filter(|kind| ![PAYLOAD, BAND].contains(kind)) {
                 let path = self.drive_file(number, kind);
                 match fs::remove_file(&path) {

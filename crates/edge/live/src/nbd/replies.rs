@@ -7,9 +7,9 @@ use std::io::IoSlice;
 /// A buffer that has this much takes no further reply, so that what was sent leaves with its buffer and the rest never moves.
 const FULL_BYTES: usize = 64 * 1024;
 
-/// Bytes of buffers that are kept for the next replies: the one that was sent last, which the processor's caches may still hold, is the next
+/// Bytes of buffers that are kept for the next replies, some ten large ones: the one that was sent last, which the processor's caches may still hold, is the next
 /// one to be filled.
-const KEPT_BYTES_MAX: usize = 512 * 1024;
+const KEPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Replies in the order in which they leave.
 #[derive(Debug, Default)]

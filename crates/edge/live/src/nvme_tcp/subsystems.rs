@@ -12,7 +12,7 @@ use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
-    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, has_changes, lose_power,
+    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, erasure_of, has_changes, lose_power,
     next_change, restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_telemetry,
     set_used_blocks, settle_change, strangers_to,
 };
@@ -152,7 +152,7 @@ impl Subsystems {
         self.to_ask.extend(target.take_demands());
         let is_it = |demand: &Demand| demand.subsystem == subsystem && erasure::wanted(&demand.wish).is_some();
         let waits = self.to_ask.iter().any(is_it);
-        figures.erasure = if waits { target.erasure(subsystem) } else { erasure::of(drive, context) };
+        figures.erasure = if waits { erasure_of(target, subsystem) } else { erasure::of(drive, context) };
         let units = bytes / u64::from(SLOT_BYTES);
         figures.capacity = context.capacity(drive).map(|left| health::capacity(&health, &life, &left, units));
         let warnings = figures.smart.critical_warning;

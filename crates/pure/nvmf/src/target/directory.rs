@@ -182,11 +182,6 @@ impl Target {
         announce_erasure(self, subsystem, before.erasure);
     }
 
-    /// The erasure that controllers of `subsystem` (its place in the configuration) report at present.
-    pub fn erasure(&self, subsystem: usize) -> Erasure {
-        self.figures[subsystem].erasure
-    }
-
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
     pub fn error_entries(&self, subsystem: usize) -> u64 {
         self.errors[subsystem]
@@ -535,6 +530,11 @@ pub fn settle_with(target: &mut Target, demand: &Demand, status: Status, result:
         let session = controller.admin_session;
         target.wake.extend(session);
     }
+}
+
+/// The erasure that controllers of `subsystem` (its place in the configuration) report at present.
+pub fn erasure_of(target: &Target, subsystem: usize) -> Erasure {
+    target.figures[subsystem].erasure
 }
 
 /// Tells hosts of `subsystem` of an erasure since `before`: of its end, and of a format's beginning.

@@ -41,7 +41,8 @@ pub use config::{
     Subsystem, TargetConfig, WriteHints, ZoneShape,
 };
 pub use directory::{
-    Demand, Target, Wish, is_current, set_abilities, set_management, set_namespaces_by, set_used_blocks, settle_with,
+    Demand, Target, Wish, erasure_of, is_current, set_abilities, set_management, set_namespaces_by, set_used_blocks,
+    settle_with,
 };
 pub use effects::{CloseReason, Command, Effects, Room, SessionId, Shutdown};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
