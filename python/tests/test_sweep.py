@@ -10,6 +10,7 @@ from typing import Any
 
 import flashyard
 import pytest
+from flashyard import _sweep
 
 #: Runs of a second or so.
 SHORT: dict[str, Any] = {"designs": ["conv", "shrunk"], "run.warmup": "1 ms", "run.measure": "10 ms"}
@@ -47,6 +48,30 @@ def test_points_are_kept_and_an_interrupted_sweep_goes_on(tmp_path: Path) -> Non
     # Another setting is another point.
     other = flashyard.sweep("demo", {"seed": [1]}, out=tmp_path / "a", set=SHORT, progress=False)
     assert other.files[0] not in found.files
+
+
+def test_points_of_other_profiles_and_other_traces_are_kept_apart(tmp_path: Path) -> None:
+    (tmp_path / "profiles" / "drives").mkdir(parents=True)
+    profile, trace = tmp_path / "profiles" / "drives" / "mine.toml", tmp_path / "mine.csv"
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text('[workload]\ntraces = ["mine.csv#csv"]\n')
+    profile.write_text("cores = 2\n")
+    trace.write_text("one\n")
+    swept = tmp_path / "swept.csv"
+    swept.write_text("one\n")
+
+    def key() -> str:
+        text = scenario.read_text()
+        return _sweep._key(text, _sweep._around(scenario, text), {}, {"workload.fio": str(swept)}, None)
+
+    known = [key()]
+    assert key() == known[0]
+    for file, text in [(profile, "cores = 3\n"), (trace, "one\ntwo\n"), (swept, "one\ntwo\n")]:
+        file.write_text(text)
+        known.append(key())
+    (profile.parent / "other.toml").write_text("cores = 3\n")
+    known.append(key())
+    assert len(set(known)) == len(known), known
 
 
 def test_a_mistake_at_a_point_is_an_exception(tmp_path: Path) -> None:

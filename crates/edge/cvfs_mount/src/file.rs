@@ -187,6 +187,33 @@ mod tests {
     }
 
     #[test]
+    fn a_file_is_opened_once_at_a_time() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("volume");
+        let first = FileDevice::open(&path, Some(1 << 20), false).expect("it is free");
+        let refused = FileDevice::open(&path, Some(2 << 20), false).expect_err("another one has it");
+        assert_eq!(refused.kind(), io::ErrorKind::ResourceBusy);
+        assert!(refused.to_string().contains("unmount it first"), "{refused}");
+        let size = std::fs::metadata(&path).expect("it is there").len();
+        assert_eq!(size, 1 << 20, "a refused one gives the file no other size");
+        drop(first);
+        assert!(FileDevice::open(&path, None, false).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_just_given_back_is_waited_for() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("volume");
+        let first = FileDevice::open(&path, Some(1 << 20), false).expect("it is free");
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| FileDevice::open(&path, None, false).map(|_| ()));
+            std::thread::sleep(LOCK_AGAIN * 10);
+            drop(first);
+            second.join().expect("it ends").expect("it is free by then");
+        });
+    }
+
+    #[test]
     fn a_file_holds_what_the_load_wrote() {
         let directory = tempfile::tempdir().unwrap();
         let mut device = FileDevice::open(&directory.path().join("volume"), Some(4 << 20), false).unwrap();

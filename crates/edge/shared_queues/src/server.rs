@@ -450,3 +450,40 @@ fn read(mut stream: UnixStream, connection: u64, sender: &Sender<News>) {
     }
     let _ = sender.send(News::Left { connection });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Guest;
+    use std::sync::atomic::AtomicBool;
+
+    /// Commands of the test: a socket's buffer holds a few hundred single bytes. \[A\]
+    const COMMANDS: u16 = 2000;
+    /// Patience for one of them. \[A\]
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_guest_that_reads_nothing_does_not_stop_the_server() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("the name is free");
+        let options =
+            Options { blocks: 64, guests: 2, services: 0, fetch: 8, far_access: Duration::ZERO, kicked: true };
+        let is_over = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&is_over);
+        let server = std::thread::spawn(move || serve(listener, options, || stop.load(Ordering::Relaxed)));
+        let mut guest = Guest::connect(&path, 8, 4096).expect("the server takes it in");
+        for number in 0..COMMANDS {
+            guest.read(0, 1, number, 0).expect("the server hears of it");
+            let asked = Instant::now();
+            // It looks at its memory alone, and leaves the bytes that wake it where they are.
+            while guest.poll().is_none() {
+                assert!(asked.elapsed() < PATIENCE, "the server stands still after {number} commands");
+                std::thread::yield_now();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let served = server.join().expect("it ends").expect("it has served");
+        assert_eq!((served.guests, served.completed, served.failed), (1, COMMANDS.into(), 0));
+    }
+}

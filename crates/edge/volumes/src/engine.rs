@@ -522,7 +522,12 @@ mod tests {
 
     /// An engine whose only volume has that back end.
     fn engine(folder: &Path, back: &str) -> VolumeEngine {
-        let text = format!("[[volume]]\nname = \"v\"\nback = {{ {back} }}\n");
+        engine_of(folder, &format!("back = {{ {back} }}"))
+    }
+
+    /// An engine whose only volume has these keys.
+    fn engine_of(folder: &Path, keys: &str) -> VolumeEngine {
+        let text = format!("[[volume]]\nname = \"v\"\n{keys}\n");
         let no_drive = |_: &Path, _: Option<&Path>, _, _| Err("no drive is served".to_owned());
         let no_secret = |_: &Path| Err("there is none".to_owned());
         crate::open(&text, folder, no_secret, no_drive).expect("it is right").engine
@@ -539,6 +544,23 @@ mod tests {
         };
         let reports = engine.run(stop).expect("it ends");
         assert_eq!((asked, &reports[0].unflushed), (1, &None));
+    }
+
+    #[test]
+    fn a_leg_beyond_the_numbers_that_there_are_is_refused_and_not_taken_for_the_first_one() {
+        let leg = "{ memory = \"1 MiB\" }";
+        let mut engine =
+            engine_of(Path::new("."), &format!("service = \"mirror\"\nrecord = false\nlegs = [{leg}, {leg}]"));
+        let storage = || LegState::new(Storage::Memory(crate::leg::Memory::new(256)), "memory".to_owned());
+        // Legs that have come and gone: their numbers are not used again.
+        let gone = || LegState::none("it was detached");
+        engine.stacks[0].legs.resize_with(LEGS_MAX - 1, gone);
+        engine.attach("v", 0, storage()).expect("there is one more number");
+        for _ in 0..2 {
+            let refused = engine.attach("v", 0, storage()).expect_err("there is none");
+            assert!(refused.to_string().contains("more than 255 pieces of storage"), "{refused}");
+            assert_eq!(engine.stacks[0].legs.len(), LEGS_MAX);
+        }
     }
 
     /// A front end that reads block 3, and notes the answer.

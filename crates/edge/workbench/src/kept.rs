@@ -138,6 +138,20 @@ mod tests {
     }
 
     #[test]
+    fn runs_beside_other_profiles_are_kept_apart() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let open = |profiles| Kept::open(directory.path(), "runs", profiles).expect("the directory is ours");
+        for (number, profiles) in [None, Some("1"), Some("2")].into_iter().enumerate() {
+            let kept = open(profiles);
+            assert_eq!(kept.record("a"), None, "{profiles:?}: others have finished it");
+            kept.keep("a", &json!(number)).expect("it can be written");
+        }
+        for (number, profiles) in [None, Some("1"), Some("2")].into_iter().enumerate() {
+            assert_eq!(open(profiles).record("a"), Some(&json!(number)));
+        }
+    }
+
+    #[test]
     fn files_of_others_stay_as_they_are() {
         let directory = tempfile::tempdir().expect("there is room");
         // A file of an earlier version of the program, and a file that is something else.

@@ -91,3 +91,18 @@ impl StudyResults {
         Ok(self.study.charts(&self.finished, &self.comparisons)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_keeps_its_runs_beside_the_profiles_at_hand() {
+        let directory = tempfile::tempdir().expect("there is room");
+        StudyRun::open("xbof", &[], Some(directory.path())).expect("there is such a study");
+        let mark = DiskFiles::leak(Path::new("."), None, &[]).profiles_mark().expect("this tree has profiles");
+        let names = std::fs::read_dir(directory.path()).expect("it is there").flatten().map(|entry| entry.file_name());
+        let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+        assert!(matches!(&names[..], [one] if one.ends_with(&format!("-{mark}.jsonl"))), "{names:?}");
+    }
+}

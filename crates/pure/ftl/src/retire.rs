@@ -165,8 +165,10 @@ pub(crate) fn note_due_refreshes(ftl: &mut Ftl) {
 mod tests {
     use super::*;
     use crate::config::{VictimTies, WearLeveling};
+    use crate::cut::PowerCut;
+    use crate::gc::Want;
     use crate::progress::{self, Leveling};
-    use crate::small::{LOGICAL, Nothing, SLOTS, SUPERBLOCKS, geometry, small};
+    use crate::small::{LOGICAL, Nothing, SLOTS, SUPERBLOCKS, geometry, small, used};
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
@@ -275,6 +277,28 @@ mod tests {
             prop_assert!((0..SUPERBLOCKS).all(|number| again.is_retired(number) == ftl.is_retired(number)));
             prop_assert!((0..LOGICAL).all(|logical| again.lookup(logical) == ftl.lookup(logical)));
         }
+    }
+
+    #[test]
+    fn a_refresh_that_is_due_outlasts_a_power_cut_in_its_midst_and_a_time_without_power() {
+        const MOST: u32 = 100;
+        let mut ftl = used(3 * SLOTS, FtlConfig { refresh_reads: Some(MOST), ..FtlConfig::default() });
+        let (one, _) = ftl.layout.split(ftl.lookup(0));
+        ftl.count_reads(ftl.lookup(0), MOST);
+        let again = |ftl: &Ftl| {
+            let again = Ftl::from_aged(&geometry(), *ftl.config(), &ftl.aged_state());
+            again.expect("it is the state of a layer").reclaim.refresh
+        };
+        assert_eq!((&ftl.reclaim.refresh, &again(&ftl)), (&[one].into(), &[one].into()));
+        assert_eq!(ftl.reclaim_victim(Want::Nothing), Some(one));
+        assert!(ftl.reclaim.refresh.is_empty());
+        assert_eq!(PowerCut::default().strike(&mut ftl), []);
+        // It is an ordinary superblock again, and reads beyond the most do not ask for it.
+        assert_eq!((&ftl.reclaim.refresh, &again(&ftl)), (&[one].into(), &[one].into()));
+        // One that was queued already is queued once.
+        PowerCut::default().strike(&mut ftl);
+        assert_eq!(ftl.reclaim.refresh, [one]);
+        ftl.check();
     }
 
     #[test]
