@@ -209,6 +209,26 @@ mod tests {
     }
 
     #[test]
+    fn a_read_whose_one_copy_is_stale_and_whose_other_cannot_be_corrected_is_answered() {
+        let mut config = config(ReadPolicy::First);
+        config.drives.iter_mut().for_each(|drive| drive.nand.read_retries_max = Some(1));
+        let mut mirror = LiveMirror::new(config, 1, None).expect("it can be built");
+        control(&mut mirror, Control::Pull { drive: DriveId::new(0) });
+        // More than the other drive's buffer holds, so that reads ask its flash.
+        for number in 0..4 {
+            submit(&mut mirror, number, Operation::Write, 64 * u64::from(number), 64);
+        }
+        assert_eq!(told(&mut mirror).len(), 4);
+        control(&mut mirror, Control::Age { drive: DriveId::new(1), raw_bit_error_rate: 0.4 });
+        control(&mut mirror, Control::Insert { drive: DriveId::new(0) });
+        submit(&mut mirror, 4, Operation::Read, 0, 1);
+        assert_eq!((told(&mut mirror), mirror.in_flight()), (vec!["4 Unread { block: 0 }".to_owned()], 0));
+        // Blocks that were not written meanwhile are there.
+        submit(&mut mirror, 5, Operation::Read, 300, 1);
+        assert_eq!(told(&mut mirror), ["5 Done"]);
+    }
+
+    #[test]
     fn drives_that_there_are_not_and_ranges_beyond_the_volume_are_refused() {
         let mut mirror = live(ReadPolicy::Turns);
         let blocks = mirror.volumes()[0].limits.blocks;

@@ -127,6 +127,34 @@ fn degraded_arrays_answer() {
 }
 
 #[test]
+fn fusionraid_sends_nothing_to_a_drive_that_is_gone() {
+    for (drives, share) in [(3, 0.0), (3, 0.5), (5, 0.0), (5, 0.5)] {
+        let mut config = config(Design::FusionRaid, vec![drive(256, 2000); drives]);
+        config.failed = Some(1);
+        let array = Array::new(config).expect("it is an array");
+        let source = load(share, AddressPattern::Uniform, 4096, array.volume());
+        let figures = array.run(source, &mut |_| true).expect("it runs");
+        let commands: Vec<[u64; 2]> = figures.drives.iter().map(|drive| drive.commands).collect();
+        assert_eq!(commands[1], [0, 0], "{commands:?}");
+        assert!(figures.window.requests[1] > 1000 && figures.broken.is_empty(), "{:?}", figures.broken);
+    }
+}
+
+#[test]
+fn logs_collect_for_requests_that_need_more_stripes_than_are_few() {
+    for design in [Design::Swan, Design::LogRaid] {
+        let mut config = config(design, vec![drive(16, 2000); 6]);
+        config.measure = SimSpan::from_secs(2);
+        let array = Array::new(config).expect("it is an array");
+        // Sixteen stripes of 128 KiB; seven of the 256 of a group are few.
+        let source = load(0.0, AddressPattern::Uniform, 2 << 20, array.volume());
+        let figures = array.run(source, &mut |_| true).expect("it runs");
+        assert!(figures.window.requests[1] > 200, "{}: {:?}", design.name(), figures.window.requests);
+        assert!(figures.broken.is_empty(), "{:?}", figures.broken);
+    }
+}
+
+#[test]
 fn logs_collect_and_go_on() {
     for design in [Design::Swan, Design::LogRaid] {
         let drives = vec![drive(64, 2000); 6];

@@ -134,7 +134,9 @@ fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flashyard_describe::{NoFiles, Rooms};
+    use flashyard_describe::{AccessRecords, NoFiles, Rooms};
+    use flashyard_memory::Access;
+    use flashyard_workload::Records;
 
     static LANGUAGE: Rooms = Rooms::new(&[&MemoryRoom]);
     const TEXT: &str = include_str!("../../../../../scenarios/memory/scenario.toml");
@@ -187,6 +189,38 @@ mod tests {
             assert!(refused.contains("HDM decoders claim 0x0 to 0xd9998fff"), "{refused}");
         }
         assert!(run(&scenario, "dram", &NoFiles, &mut |_| true).is_ok(), "DRAM on the processor has all addresses");
+    }
+
+    /// A trace of loads of one page after the other.
+    struct Loads;
+
+    impl Files for Loads {
+        fn profile(&self, _kind: &str, _name: &str) -> Result<Option<String>, String> {
+            Ok(None)
+        }
+
+        fn open_trace(&self, name: &str) -> Result<Records, String> {
+            Err(format!("{name}: there is none"))
+        }
+
+        fn open_accesses(&self, _name: &str) -> Result<AccessRecords, String> {
+            let of = |number: u64| Ok(Access { address: number * 4096, gap: 40, ..Access::default() });
+            Ok(Box::new((0..2000).map(of)))
+        }
+    }
+
+    #[test]
+    fn a_trace_runs_at_its_own_pace_whatever_program_it_takes_the_place_of() {
+        let regular = "{ streams = 6, stride = 4, footprint = \"32 MiB\", loads = 0.8, misses_per_thousand = 0.01 }";
+        let times = ["cactus", "slow"].map(|program| {
+            let (program, slow) = (format!("memory.program=\"{program}\""), format!("memory.regular.slow={regular}"));
+            let settings = ["memory.trace=\"x\"", "memory.accesses=2000", "memory.warm_accesses=100", &program, &slow];
+            let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+            let scenario = LANGUAGE.resolve(TEXT, "x.toml", &settings, &Loads).expect("it is good").scenario;
+            run(&scenario, "dram", &Loads, &mut |_| true).expect("it runs").simulated_seconds
+        });
+        assert!(times[0] > 0.0);
+        assert_eq!(times[0], times[1]);
     }
 
     #[test]

@@ -133,6 +133,8 @@ fn study(ids: &[String], files: &'static dyn Files) -> Result<NamedStudy<GpuRun>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kernel;
+    use crate::room::section::Media;
     use flashyard_describe::NoFiles;
     use flashyard_describe::reproduce::assert_complete;
 
@@ -152,6 +154,40 @@ mod tests {
                 let measured = run(&scenario, design.name(), &NoFiles, &mut |_| true).expect("it runs");
                 assert!(measured.result.laws.hold, "{medium} {}: {:?}", design.name(), measured.result.laws.broken);
                 assert!(measured.simulated_seconds > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_concern_the_designs_that_they_change_alone() {
+        let concerned = |key: &str| {
+            let reads = Design::ALL.into_iter().filter(|&design| runs::reads(design, key));
+            reads.map(Design::name).collect::<Vec<_>>()
+        };
+        // A runtime that works for each fault alone takes one at once.
+        assert_eq!(concerned("gpu.faults_at_once"), ["uvm", "gds"]);
+        assert_eq!(concerned("gpu.fault_page"), ["uvm", "gds", "uvm-alone", "gds-alone"]);
+        // Without hints there is nothing that they bring, and two designs say it by their name.
+        let hinted = ["cxl-naive", "cxl-dyn", "cxl-largest", "cxl-sr", "cxl-sr-literal", "cxl-ds"];
+        assert_eq!(concerned("gpu.hints_fill"), hinted);
+        let text = include_str!("../../../../../scenarios/cxl-gpu/scenario.toml");
+        let with = |setting: &str| {
+            let settings = ["gpu.accesses=500".to_owned(), setting.to_owned()];
+            GpuScenario::of(&LANGUAGE.resolve(text, "x.toml", &settings, &NoFiles).expect("it is good").scenario)
+                .expect("it is of this system")
+        };
+        // Designs make the same GPU of both values where the key does not concern them, and another one where it does.
+        for (key, values) in [("gpu.hints_fill", ["\"pages\"", "\"sectors\""]), ("gpu.faults_at_once", ["1", "256"])] {
+            for design in [Design::Uvm, Design::UvmAlone, Design::GdsAlone, Design::NaiveSectors, Design::Sr] {
+                let of_faults = matches!(design, Design::Uvm | Design::UvmAlone | Design::GdsAlone);
+                if of_faults != (key == "gpu.faults_at_once") {
+                    continue;
+                }
+                let [one, other] = values.map(|value| {
+                    let scenario = with(&format!("{key}={value}"));
+                    format!("{:?}", design.config(&scenario, Kernel::Vadd, Some(Media::ZNand)))
+                });
+                assert_eq!(one != other, runs::reads(design, key), "{key} {}", design.name());
             }
         }
     }

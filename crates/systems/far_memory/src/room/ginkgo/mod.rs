@@ -201,6 +201,18 @@ mod tests {
     }
 
     #[test]
+    fn a_training_on_nothing_knows_no_block() {
+        let settings = [small(), vec!["tiering.train_share=0".to_owned()]].concat();
+        let base = base(&settings, &NoFiles).expect("the settings are good");
+        let program = base.tiering.program("apex", 1).expect("it is there");
+        let config = base.tiering.replay(program, None, &[TierKind::Ginkgo, TierKind::Alloy], 1);
+        let replayed = replay(&config, &mut |_| true).expect("it runs").expect("it was not stopped");
+        let [ginkgo, alloy] = [0, 1].map(|number: usize| replayed.tiers[number].counters);
+        assert!(ginkgo.accesses > 0 && ginkgo.bypasses == ginkgo.accesses, "{ginkgo:?}");
+        assert_eq!(alloy.bypasses, 0, "a direct map is not trained");
+    }
+
+    #[test]
     fn every_tier_runs_and_wrong_values_are_refused_by_their_keys() {
         let resolved = |setting: &str| {
             let settings = [small(), vec![setting.to_owned()]].concat();
