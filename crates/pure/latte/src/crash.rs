@@ -102,6 +102,7 @@ struct Sent {
 struct Asked {
     request: Request,
     stamp: u64,
+    began: SimTime,
     /// Stamps that a read has found.
     found: Vec<u64>,
     flush: Option<Moment>,
@@ -221,7 +222,8 @@ impl Run {
         }
         let is_met = operation == Operation::Write && self.meet(&request);
         let floors = self.floors[first as usize..][..count as usize].to_vec();
-        let asked = Asked { request, stamp: self.stamp, found: vec![0; count as usize], flush, is_met, floors };
+        let (began, found) = (self.now, vec![0; count as usize]);
+        let asked = Asked { request, stamp: self.stamp, began, found, flush, is_met, floors };
         self.asked[id as usize] = Some(asked);
         let mut out = Orders::default();
         self.latte.submit(self.now, &request, &mut out);
@@ -330,7 +332,7 @@ impl Run {
         let Some(asked) = self.asked[id as usize].take() else {
             return self.violate(format!("request {id} was answered twice"));
         };
-        let Asked { request, stamp, found, flush, is_met, floors } = asked;
+        let Asked { request, stamp, began, found, flush, is_met, floors } = asked;
         let operation = OperationId(id);
         let checked = match (request.operation, result) {
             // A flush has failed for blocks that were lost; the next one says nothing of them.
@@ -341,7 +343,7 @@ impl Run {
             }
             (Operation::Flush, Err(_)) => Ok(()),
             (_, Err(failure)) => {
-                if !self.may_fail() {
+                if !self.may_fail(began) {
                     self.violate(format!("request {id} failed without a reason: {failure}"));
                 }
                 let failed = self.oracle.failed(self.now, operation);
@@ -364,10 +366,10 @@ impl Run {
         self.outcome.note(checked);
     }
 
-    /// Whether something is broken, so that requests may fail.
-    fn may_fail(&self) -> bool {
-        // Orders of an end that failed lately may have been waited for since.
-        self.front_lost || self.ends.iter().any(|end| end.fails_until > SimTime::ZERO)
+    /// Whether something has been broken since a request began, so that it may fail. Orders end as their end is at that moment: later ones
+    /// have nothing to do with it.
+    fn may_fail(&self, began: SimTime) -> bool {
+        self.front_lost || self.latte.counters().lost > 0 || self.ends.iter().any(|end| end.fails_until > began)
     }
 
     /// Stamps grow with the time of issue: one below that of a durable write which met no other is of an older version.
