@@ -62,6 +62,8 @@ pub(crate) struct Learned {
     period: Period,
     /// New weights, and when they count.
     trained: Option<(SimTime, Model)>,
+    /// Whether weights count that came from a training.
+    has_trained: bool,
     last_write: SimTime,
     pub(crate) counts: Learnt,
 }
@@ -92,6 +94,7 @@ impl Learned {
             retraining: Retraining::default(),
             period: Period::default(),
             trained: None,
+            has_trained: false,
             last_write: SimTime::ZERO,
             counts: Learnt::default(),
         }
@@ -107,6 +110,7 @@ impl Learned {
     pub(crate) fn choose(&mut self, now: SimTime, blocks: u32, paths: &[Path; 2]) -> Leg {
         if self.trained.as_ref().is_some_and(|&(from, _)| from <= now) {
             self.model = self.trained.take().expect("it was looked at").1;
+            self.has_trained = true;
         }
         if now >= *self.period.began.get_or_insert(now) + self.plan.check_every {
             self.check(now);
@@ -127,12 +131,11 @@ impl Learned {
         self.record(better);
         self.period.choices += 1;
         self.period.right += u64::from(chosen == better);
-        let has_trained = self.counts.trainings > 0;
-        if has_trained {
+        if self.has_trained {
             self.counts.decisions += 1;
             self.counts.right += u64::from(chosen == better);
         }
-        if self.rng.below(EXPLORES_ONE_IN[usize::from(has_trained)]) == 0 {
+        if self.rng.below(EXPLORES_ONE_IN[usize::from(self.has_trained)]) == 0 {
             self.counts.explored += 1;
             return if chosen == FRONT { BACK } else { FRONT };
         }

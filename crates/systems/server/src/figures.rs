@@ -82,14 +82,18 @@ impl ServerFigures {
         let (measured_from, end) = (begun.at, ended.at);
         let window = end.since(measured_from);
         let drives = (0..world.config.drives as usize).map(|number| DriveFigures::of(&world, number, window)).collect();
+        let servers = |number: usize| {
+            let pool = &world.table.pools[number];
+            let of_queues = if pool.for_each_queue { world.config.queues } else { 1 };
+            u64::from(pool.servers * of_queues) * world.pools[number].len() as u64
+        };
         let share = |number: usize| {
-            let (pool, groups) = (&world.table.pools[number], world.pools[number].len() as u64);
             let busy = ended.counters.pools[number] - begun.counters.pools[number];
-            (pool.name, busy.ratio_of(window * (u64::from(pool.servers) * groups)))
+            (world.table.pools[number].name, busy.ratio_of(window * servers(number)))
         };
         let pools: Vec<_> = (0..world.table.pools.len()).map(share).collect();
-        let cores = world.table.pools.iter().zip(&world.pools).zip(&pools).map(|((pool, groups), (_, busy))| {
-            let servers = f64::from(pool.servers) * groups.len() as f64;
+        let cores = (0..).zip(world.table.pools).zip(&pools).map(|((number, pool), (_, busy))| {
+            let servers = servers(number) as f64;
             match pool.cores {
                 Cores::None => 0.0,
                 Cores::WhileBusy => servers * busy,

@@ -165,6 +165,29 @@ fn polling_cores_count_whether_they_work_or_not() {
 }
 
 #[test]
+fn no_pool_is_busy_for_longer_than_it_has_servers() {
+    for queues in ["server.queues=1", "server.queues=4"] {
+        let pools = run(Stack::Ristretto, 1, None, &["workload.depth=256", queues]).pools;
+        assert!(pools.iter().all(|&(_, busy)| busy <= 1.0) && pools.iter().any(|&(_, busy)| busy > 0.9), "{pools:?}");
+    }
+}
+
+#[test]
+fn figures_of_a_virtual_drive_are_of_all_drives_behind_it() {
+    let settings = ["workload.depth=64", "workload.read_share=0.0", "drive.commands_per_second=100000"];
+    let slots = |links: &[Link]| {
+        let figures = chained(Stack::LeapIo, links, &settings);
+        let of = figures.drives[0].ftl.host_slots as f64;
+        (of * 4096.0 / figures.drives[0].write_bytes as f64, figures.drives[0].flash_utilization)
+    };
+    for (links, copies) in [(&[Link::Stripe { legs: 2, chunk: 16 }][..], 1.0), (&[Link::Mirror(3)], 3.0)] {
+        let (found, utilization) = slots(links);
+        assert!((found / copies - 1.0).abs() < 0.05, "{found} slots for each that was written, {copies} expected");
+        assert!(utilization > 0.0 && utilization <= 1.0, "{utilization}");
+    }
+}
+
+#[test]
 fn the_same_seed_gives_the_same_run_and_another_one_another() {
     let events = |seed: &str| {
         let figures = run(Stack::Ebs, 2, None, &[&format!("seed={seed}"), "workload.read_share=0.5"]);

@@ -124,9 +124,9 @@ pub(super) const DOPPIO: Table = Table {
     price: None,
 };
 
-/// Cores of RISTRETTO's card. Source: \[P\] §5, four cores of 2.5 GHz and four drives a card; \[D\] sheet §7.3, from 7,385
+/// Cores of RISTRETTO's card. Source: \[P\] §5, four cores of 2.5 GHz and four drives a card, a poller of each drive on a core of its own; \[D\] sheet §7.3, from 7,385
 /// thousand a second of eight drives: 1.083 us of a core for a request, an input; the halves are \[A\].
-const CARD_CORES: Pool = Pool::shared("card cores", 4, 4);
+const CARD_CORES: Pool = Pool::shared("card core", 1, 1);
 /// See [`CARD_CORES`].
 const CARD_HALF: SimSpan = SimSpan::from_ps(541_500);
 

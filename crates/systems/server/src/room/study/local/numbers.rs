@@ -109,7 +109,8 @@ pub(super) fn numbers() -> Vec<StackNumber> {
     numbers.push(Number::of("doppio-share-of-rate", bandwidth, |records: &[&StackRecord]| {
         100.0 * gigabytes(records[0]) / gigabytes(records[1])
     }));
-    let cores = [reads(Stack::Espresso, 8, 4, DEEP), reads(Stack::Kernel, 8, 4, DEEP)];
+    let of_gen3 = |stack| StackRun { gen3: true, ..reads(stack, 8, 4, DEEP) };
+    let cores = [of_gen3(Stack::Espresso), of_gen3(Stack::Kernel)];
     numbers.push(Number::of("espresso-over-kernel", cores, |records: &[&StackRecord]| {
         thousands(records[0]) / thousands(records[1])
     }));
@@ -185,7 +186,8 @@ fn latte() -> Vec<StackNumber> {
     ));
     let depths = [8, 16, 32, 64, 128].map(|depth| writes(Stack::Latte, depth));
     numbers.push(Number::of("latte-right-choices", depths, |records: &[&StackRecord]| {
-        records.iter().filter_map(|record| record.right_percent).sum::<f64>() / records.len() as f64
+        let right = || records.iter().filter_map(|record| record.right_percent);
+        right().sum::<f64>() / right().count() as f64
     }));
     for (id, parts) in [("latte-first-training", [part(1), part(0)]), ("latte-second-training", [part(3), part(2)])] {
         numbers.push(Number::of(id, parts, |records: &[&StackRecord]| mean(records[0]) / mean(records[1])));

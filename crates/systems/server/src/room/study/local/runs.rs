@@ -199,7 +199,8 @@ impl StackRun {
     fn scenario(&self, base: &Scenario) -> Scenario {
         let mut scenario = base.clone();
         let is_small = self.kib == 4;
-        scenario.drive.drawn = self.state == State::Steady;
+        // LATTE appends to its drive whatever its clients write: theirs are not the drive's random writes. [P] §6.2
+        scenario.drive.drawn = self.state == State::Steady && self.stack != Stack::Latte;
         let load = &mut scenario.workload;
         load.pattern = Some(if is_small { PatternName::Uniform } else { PatternName::Sequential });
         load.size = Some(Size(Bytes::new(u64::from(self.kib) * 1024)));
@@ -343,10 +344,10 @@ impl NamedRun for StackRun {
     }
 }
 
-/// The base of runs on drives of PCIe 3.
+/// The base of runs on drives of PCIe 3: 490 thousand reads a second of a drive, an input. Source: \[P\] sheet §4, drives of 2017.
 fn gen3(files: &'static dyn Files) -> Result<Scenario, ScenarioError> {
     let text = include_str!("../../../../../../../scenarios/local-storage/scenario.toml");
-    let settings = ["drive.profile=tlc-gen3-4tb".to_owned()];
+    let settings = ["drive.profile=tlc-gen3-4tb", "drive.commands_per_second=490000"].map(str::to_owned);
     let resolved = SERVERS.resolve(text, "scenarios/local-storage/scenario.toml", &settings, files);
     Ok(resolved?.scenario)
 }
