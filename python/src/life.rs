@@ -23,13 +23,15 @@ pub(crate) fn age(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Life> {
     let source = asked.source()?;
-    let resolved = resolve(&source.text, &source.origin, asked.settings(), source.files)
-        .map_err(|error| error::of_scenario(&error))?;
+    // The seed is a setting like others: what is kept of the drive repeats the same life.
+    let seed = asked.seed().map(|seed| format!("seed={seed}"));
+    let settings: Vec<String> = asked.settings().iter().cloned().chain(seed).collect();
+    let resolved =
+        resolve(&source.text, &source.origin, &settings, source.files).map_err(|error| error::of_scenario(&error))?;
     let none = || error::of_scenario(&ScenarioError::value("system", "it has no drive to age"));
     let age = SYSTEMS.age(resolved.room).ok_or_else(none)?;
     resolved.refuse_idle_flags(Purpose::Age).map_err(|error| error::of_scenario(&error))?;
-    let mut scenario = resolved.scenario.clone();
-    scenario.seed = asked.seed().unwrap_or(scenario.seed);
+    let scenario = resolved.scenario.clone();
     let stop = LifeStop { drive_writes, acceleration: fast_forward, adaptive };
     let lived = watch::beside(py, progress.as_ref(), |counter| {
         let mut lives =

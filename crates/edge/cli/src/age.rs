@@ -10,7 +10,10 @@ use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     let Source { text, origin, files, .. } = Source::open(&options.scenario, None)?;
-    let resolved = resolve(&text, &origin, &options.set, files)?;
+    // The seed is a setting like others: what is kept of the drive repeats the same life.
+    let seed = options.seed.map(|seed| format!("seed={seed}"));
+    let settings: Vec<String> = options.set.iter().cloned().chain(seed).collect();
+    let resolved = resolve(&text, &origin, &settings, files)?;
     let none = || {
         format!("{origin}: flashyard age has no drive to age, for scenarios of {} describe none", resolved.room.name())
     };
@@ -29,8 +32,7 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     if let Some(directory) = &options.out {
         FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))?;
     }
-    let mut scenario = resolved.scenario.clone();
-    scenario.seed = options.seed.unwrap_or(scenario.seed);
+    let scenario = resolved.scenario.clone();
     let stop =
         LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
     parallel::catch_interrupt()?;

@@ -1,6 +1,6 @@
 //! `flashyard fit`: the profile of a drive from what fio measured on a real one, or a data sheet states of it.
 
-use crate::new_drive::write_profile;
+use crate::new_drive::{free_path, from_there, write_profile};
 use crate::parallel::{Terminal, threads};
 use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result, bail};
@@ -72,6 +72,8 @@ pub(crate) fn run(options: &FitOptions) -> Result<Outcome> {
     let (Some(name), Some(capacity)) = (&options.name, &options.capacity) else {
         bail!("give a name, results of fio and --capacity");
     };
+    // Before minutes are spent on what could not be kept.
+    free_path(name, &options.directory, options.force)?;
     let request = FitRequest {
         known: known(capacity, &options.set)?,
         host: options.host.clone(),
@@ -89,7 +91,8 @@ pub(crate) fn run(options: &FitOptions) -> Result<Outcome> {
         tell(&found);
         output::line(&format!("wrote {path}"));
         output::line(&format!(
-            "run it: flashyard run demo --set drive.profile={name}{}",
+            "run it: {}flashyard run demo --set drive.profile={name}{}",
+            from_there(&options.directory),
             host_settings(&found, &options.host)
         ));
     }

@@ -142,16 +142,25 @@ pub(crate) fn new(options: &NewDriveOptions) -> Result<Outcome> {
     let summary = write_figures(name, &figures, &options.directory, &path)?;
     output::line(&format!("wrote {}: {summary}", path.display()));
     output::line("");
-    output::line(&format!("run it:      flashyard run demo --set drive.profile={name}"));
+    output::line(&format!(
+        "run it:      {}flashyard run demo --set drive.profile={name}",
+        from_there(&options.directory)
+    ));
     output::line(&format!("in a file:   [drive] profile = \"{name}\", in a scenario beside or below profiles"));
     output::line("what it can: docs/own-drive.md, and flashyard schema for every key");
     Ok(Outcome::Done)
 }
 
+/// The change of directory before a command that is to find a profile there, where one is needed.
+pub(crate) fn from_there(directory: &Path) -> String {
+    let is_here = directory.as_os_str().is_empty() || directory == Path::new(".");
+    if is_here { String::new() } else { format!("cd {} && ", directory.display()) }
+}
+
 /// The file of a profile.
 ///
 /// Errors: a name that is none of a file, a file that is there already (unless `force` is given).
-fn free_path(name: &str, directory: &Path, force: bool) -> Result<PathBuf> {
+pub(crate) fn free_path(name: &str, directory: &Path, force: bool) -> Result<PathBuf> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     if name.is_empty() || !name.chars().all(plain) {
         bail!("{name:?} is no name of a profile; give letters, digits and dashes, for example my-drive");

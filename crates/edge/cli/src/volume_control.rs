@@ -133,7 +133,8 @@ pub(crate) fn status(found: &[VolumeStatus], before: &[VolumeStatus], seconds: f
         let leg = |number: usize| {
             let now = &volume.legs[number];
             let then = then.and_then(|then| then.legs.get(number)).map_or_else(Carried::default, |leg| leg.carried);
-            let per_second = |now: u64, then: u64| now.saturating_sub(then) as f64 / seconds.max(1e-9);
+            let per_second =
+                |now: u64, then: u64| if seconds > 0.0 { now.saturating_sub(then) as f64 / seconds } else { 0.0 };
             json!({
                 "leg": number,
                 "name": now.name,

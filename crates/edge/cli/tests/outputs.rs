@@ -132,6 +132,37 @@ fn a_trace_is_not_converted_into_itself_by_any_name() {
 }
 
 #[test]
+fn a_trace_of_several_processors_is_not_converted_into_one_of_its_files() {
+    let place = Place::new();
+    let names = ["sda.blktrace.0", "sda.blktrace.1"].map(|name| place.name(name));
+    for name in &names {
+        std::fs::write(name, [7; 48]).expect("there is room");
+    }
+    for from in [&names[0], &place.directory.path().display().to_string()] {
+        let (code, _, error) = run(&["trace", "convert", from, &names[1], "--to", "iolog"]);
+        assert!(code == Some(2) && error.contains("this command reads that file"), "{from}: {error}");
+        assert_eq!(std::fs::read(&names[1]).expect("it is there"), [7; 48]);
+    }
+}
+
+#[test]
+fn a_life_of_another_seed_is_repeated_by_its_resolved_scenario() {
+    let place = Place::new();
+    let directory = place.name("life");
+    let asked = ["age", "ageing", "--drive-writes", "0.001", "--seed", "7", "--out", &directory];
+    let (code, _, error) = run(&asked);
+    assert_eq!(code, Some(0), "{error}");
+    let text = std::fs::read_to_string(format!("{directory}/resolved.toml")).expect("it is there");
+    assert!(text.lines().any(|line| line == "seed = 7"), "{text}");
+}
+
+#[test]
+fn a_fit_that_cannot_be_kept_is_refused_before_it_begins() {
+    let (code, _, error) = run(&["fit", "bad name", "--capacity", "1 TB", "--figure", "read-alone=115 us"]);
+    assert!(code == Some(2) && error.contains("is no name of a profile"), "{error}");
+}
+
+#[test]
 fn a_scenario_in_the_directory_of_its_results_is_not_written_over() {
     let place = Place::new();
     let scenario = place.name("resolved.toml");

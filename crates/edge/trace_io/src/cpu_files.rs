@@ -88,6 +88,16 @@ pub(crate) fn beside(path: &Path) -> Result<Vec<CpuFile>, TraceError> {
     whole_set(path, files)
 }
 
+/// The files that are read with the trace at `path`, itself included.
+pub(crate) fn all_of(path: &Path) -> Vec<PathBuf> {
+    let found = if path.is_dir() { in_directory(path) } else { beside(path) };
+    let file = |file: CpuFile| match file.place {
+        Place::File(path) => Some(path),
+        Place::Member { .. } => None,
+    };
+    found.unwrap_or_default().into_iter().filter_map(file).chain([path.to_owned()]).collect()
+}
+
 /// The files in a directory.
 pub(crate) fn in_directory(path: &Path) -> Result<Vec<CpuFile>, TraceError> {
     let files = list(path).map_err(|source| TraceError::Open { path: path.to_owned(), source })?;

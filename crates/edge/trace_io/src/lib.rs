@@ -48,6 +48,6 @@ pub use caches::{CacheComparison, CacheError, CacheMisses, CacheOptions, CacheSi
 pub use convert::{ConvertError, IOLOG_BEGIN_US, OutputFormat, convert};
 pub use error::TraceError;
 pub use formats::{Event, Format};
-pub use open::{OpenOptions, open, open_stream};
+pub use open::{OpenOptions, files_of, open, open_stream};
 pub use reader::{RowCounts, TraceReader};
 pub use summary::{TraceSummary, summarize};

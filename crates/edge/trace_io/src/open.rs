@@ -9,7 +9,7 @@ use crate::reader::TraceReader;
 use crate::records::RecordRows;
 use crate::stream::{self, Headed, Stream};
 use std::io::{BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Lines that detection looks at.
 const HEAD_LINES: usize = 256;
@@ -38,6 +38,11 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
         Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
         Kind::Text => open_text(path, options, Box::new(stream)),
     }
+}
+
+/// The files that [`open`] reads for the trace at `path`: more than that one where its name is of a set of block traces by processor.
+pub fn files_of(path: &Path) -> Vec<PathBuf> {
+    cpu_files::all_of(path)
 }
 
 /// Opens the trace in `bytes`, compressed or not, such as the standard input. `path` names it in messages. Of binary

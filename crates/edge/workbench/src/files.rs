@@ -63,7 +63,7 @@ impl DiskFiles {
         let beside = self.base.join(name);
         let path = if !direct.exists() && beside.exists() { beside } else { direct };
         refuse_stream(&path)?;
-        note_read(&path);
+        flashyard_trace_io::files_of(&path).iter().for_each(|path| note_read(path));
         Ok(path)
     }
 

@@ -152,7 +152,8 @@ impl RunPlan {
         let complete = seeded.len() + failures.len() == self.tasks.len();
         let fio = runs.iter().map(|run| (run.result.name.clone(), run.fio.clone())).collect();
         let wall_seconds = began.elapsed().as_secs_f64();
-        let report = summarize(scenario, self.resolved.room, &runs, wall_seconds, complete);
+        let is_whole = complete && failures.is_empty();
+        let report = summarize(scenario, self.resolved.room, &runs, wall_seconds, is_whole);
         let over = (self.seeds.len() > 1).then(|| over_seeds(&report, &self.seeds, &seeded));
         let report = RunReport { command, seeds: over, ..report };
         Ok(RunResults {

@@ -11,6 +11,7 @@ use crate::plan::{At, Case, Fault, FaultPlan};
 use crate::report::{Report, Stage};
 use crate::world::{Outcome, World};
 use flashyard_kernel::Rng;
+use std::ops::Range;
 
 /// Jobs given out at once: enough to keep many threads busy, and little memory.
 const BATCH: u64 = 16_384;
@@ -119,7 +120,9 @@ impl Explorer {
 
     fn keep_recovery(&mut self, case: &Case, outcome: &Outcome) {
         let (Some(&(at, fault)), Some(&taken)) = (case.plan.faults.first(), outcome.taken.first()) else { return };
-        let Some(range) = outcome.recoveries.first().filter(|range| range.start >= taken) else { return };
+        // Nothing is broken any more in the recovery that the last check of a run makes.
+        let strikes = |range: &&Range<u64>| range.start >= taken && range.start < outcome.events;
+        let Some(range) = outcome.recoveries.iter().find(strikes) else { return };
         let events = (range.end.saturating_sub(range.start)).min(self.limits.recovery_events);
         let before = self.recoveries.last().map_or(0, |recovery| recovery.pairs_through);
         let pairs_through = before + events * self.faults.len() as u64;

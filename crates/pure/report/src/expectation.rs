@@ -310,7 +310,8 @@ impl Comparison {
             published: expectation.published,
             measured,
             tolerance: expectation.tolerance,
-            ok: measured.is_some_and(within),
+            // A figure that does not exist is within no bound.
+            ok: measured.is_some_and(|value| value.is_finite() && within(value)),
             note: expectation.note.clone(),
         }
     }
@@ -437,6 +438,11 @@ pub(crate) mod tests {
         let most = Expectation { relation: Relation::AtMost, ..expectation(7.7, 2.0) };
         let found = [0.0, 9.6, 9.8].map(|value| verdict(&most, Some(value)));
         assert_eq!(found, [Verdict::Agrees, Verdict::Agrees, Verdict::AgreesInShape]);
+        let none = Comparison::new(&most, &[], Some(f64::NAN));
+        assert!(
+            none.fails() && none.verdict() == Verdict::Disagrees,
+            "a figure that does not exist is within no bound"
+        );
         let least = Expectation { relation: Relation::AtLeast, ..expectation(60.0, 0.0) };
         let found = [97.0, 60.0, 59.0].map(|value| verdict(&least, Some(value)));
         assert_eq!(found, [Verdict::Agrees, Verdict::Agrees, Verdict::AgreesInShape]);

@@ -22,15 +22,16 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
     if different_loads(report) {
         return Some("these runs serve different loads, so none is called the best".to_owned());
     }
-    let mut parts = vec![
-        format!("most throughput: {}", best(&runs, &THROUGHPUT)),
-        format!("least mean latency: {}", best(&runs, &LATENCY_MEAN)),
-    ];
     let mut reasons = Vec::new();
+    let mut ranked = vec![("most throughput", &THROUGHPUT), ("least mean latency", &LATENCY_MEAN)];
     match unranked_tails(report) {
-        None => parts.push(format!("least p99: {}", best(&runs, &LATENCY_P99))),
+        None => ranked.push(("least p99", &LATENCY_P99)),
         Some(reason) => reasons.push(reason),
     }
+    // Systems have no such figure where nothing is asked of them, and none of them is the best then.
+    ranked.retain(|(_, metric)| runs.iter().any(|run| run.figures.number(metric).is_finite()));
+    let mut parts: Vec<String> =
+        ranked.iter().map(|(what, metric)| format!("{what}: {}", best(&runs, metric))).collect();
     let (hosted, own): (Vec<_>, Vec<_>) = runs.iter().copied().partition(|run| run.computes_on_host);
     let own: Vec<_> = own.into_iter().filter(|run| !run.figures.number(&THROUGHPUT_PER_DOLLAR).is_nan()).collect();
     if own.len() > 1 {
@@ -42,6 +43,9 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
              not known",
             listed(&hosted)
         ));
+    }
+    if parts.is_empty() {
+        return None;
     }
     Some([parts.join("; ")].into_iter().chain(reasons).collect::<Vec<_>>().join("\n"))
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub(crate) fn convert(options: &ConvertOptions) -> Result<Outcome> {
     let to = output_format(&options.out, options.to.as_deref())?;
-    flashyard_workbench::note_read(&options.file);
+    flashyard_trace_io::files_of(&options.file).iter().for_each(|path| flashyard_workbench::note_read(path));
     flashyard_workbench::refuse_input(&options.out)?;
     let reader = open_as(&options.file, options.format.as_deref())?;
     parallel::catch_interrupt()?;

@@ -84,6 +84,8 @@ impl LineFormat for Blkparse {
         let start = offset(fields.next(), "sector", SECTOR)?;
         match required(fields.next(), "+ before the count of sectors")? {
             "+" => {}
+            // A command that was passed through to the device: bytes of it are shown, and no range.
+            other if other.starts_with('(') => return Ok(Line::Skip(Skip::NoRange)),
             other => return Err(RowError(format!("there is {other:?} where a + should be"))),
         }
         let size = length(fields.next(), "count of sectors", SECTOR)?;

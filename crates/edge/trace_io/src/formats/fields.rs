@@ -41,15 +41,23 @@ pub(super) fn offset(field: Option<&str>, name: &str, unit: u64) -> Result<u64, 
     count.checked_mul(unit).ok_or_else(|| RowError(format!("the {name} {count} is beyond 2^64 bytes")))
 }
 
-/// A time in picoseconds from a decimal number of units of `unit_ps`. Digits below a picosecond are cut off.
+/// A time in picoseconds from a decimal number of units of `unit_ps`, which may have an exponent as programs write them. Digits below a
+/// picosecond are cut off.
 pub(super) fn time(field: Option<&str>, unit_ps: i128) -> Result<i128, RowError> {
     let field = required(field, "time")?;
     let wrong = || RowError(format!("the time {field:?} is no decimal number"));
-    let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
+    let (mantissa, exponent) = field.split_once(['e', 'E']).unwrap_or((field, "0"));
+    let exponent: i32 = exponent.parse().map_err(|_| wrong())?;
+    let shifted = if exponent == 0 { None } else { Some(shift(mantissa, exponent).ok_or_else(wrong)?) };
+    let (whole, fraction) = match &shifted {
+        Some((whole, fraction)) => (&whole[..], &fraction[..]),
+        None => mantissa.split_once('.').unwrap_or((mantissa, "")),
+    };
     // 19 and 12 digits of at most 10^12 ps stay far below 2^127.
-    if whole.is_empty() || whole.len() > 19 || fraction.len() > 12 {
+    if whole.is_empty() || whole.len() > 19 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(wrong());
     }
+    let fraction = &fraction[..fraction.len().min(12)];
     let digits = |text: &str| -> Result<i128, RowError> {
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(wrong());
@@ -58,6 +66,23 @@ pub(super) fn time(field: Option<&str>, unit_ps: i128) -> Result<i128, RowError>
     };
     let scale = 10_i128.pow(fraction.len() as u32);
     Ok(digits(whole)? * unit_ps + digits(fraction)? * unit_ps / scale)
+}
+
+/// The digits of a decimal number before and behind its point, once that is moved by `exponent`; `None` for what no time has.
+fn shift(mantissa: &str, exponent: i32) -> Option<(String, String)> {
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if whole.is_empty() || digits.len() > 40 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let at = i32::try_from(whole.len()).ok()?.checked_add(exponent).filter(|at| (-40..=40).contains(at))?;
+    let before = "0".repeat((1 - at).max(0) as usize);
+    let behind = "0".repeat((at - digits.len() as i32).max(0) as usize);
+    let point = at.max(1) as usize;
+    let digits = format!("{before}{digits}{behind}");
+    let (whole, fraction) = digits.split_at(point);
+    let whole = whole.trim_start_matches('0');
+    Some((if whole.is_empty() { "0".to_owned() } else { whole.to_owned() }, fraction.to_owned()))
 }
 
 /// A direction written as the word `read` or the word `write`.
@@ -139,11 +164,37 @@ mod tests {
         assert_eq!(time(Some("0.000026421"), SECOND_PS), Ok(26_421_000));
         assert_eq!(time(Some(" 1. "), MILLISECOND_PS), Ok(MILLISECOND_PS));
         assert_eq!(time(Some("9999999999999999999.999999999999"), SECOND_PS), Ok(10_i128.pow(31) - 1));
+        // As programs write floating-point numbers.
+        assert_eq!(time(Some("0.30000000000000004"), SECOND_PS), Ok(300_000_000_000));
+        for (text, expected) in [
+            ("1e-06", 1_000_000),
+            ("1E3", 1000 * SECOND_PS),
+            ("1.5e+00", 3 * SECOND_PS / 2),
+            ("12.25e-1", 1_225_000_000_000),
+            ("0.00125e2", 125_000_000_000),
+            ("3e-20", 0),
+        ] {
+            assert_eq!(time(Some(text), SECOND_PS), Ok(expected), "{text}");
+        }
     }
 
     #[test]
     fn what_is_no_time_is_refused() {
-        for text in ["", ".5", "-1", "1e3", "1.2.3", "+1", "NaN", "99999999999999999999", "0.1234567890123"] {
+        for text in [
+            "",
+            ".5",
+            "-1",
+            "1e",
+            "e3",
+            "1e99",
+            "1e2.5",
+            "-1e2",
+            "1.2.3",
+            "+1",
+            "NaN",
+            "99999999999999999999",
+            "0.12345678901x3",
+        ] {
             assert!(time(Some(text), SECOND_PS).is_err(), "{text:?}");
         }
         assert!(time(None, SECOND_PS).is_err());

@@ -72,6 +72,9 @@ fn point(design: &DesignResult, equipment: Equipment) -> ExplorerPoint {
 
 /// Finds fronts, reference and cheapest run of a load.
 fn compare(load: &mut ExplorerLoad, points: &mut [ExplorerPoint], reference: &str, within_percent: f64) {
+    if !load.is_priced(points) {
+        return;
+    }
     for kind in Front::ALL {
         let own: Vec<&ExplorerPoint> = load.points.iter().map(|&place| &points[place]).collect();
         let members = kind.members(&own);
@@ -123,7 +126,8 @@ fn shown(points: &[ExplorerPoint], loads: &[ExplorerLoad]) -> Vec<usize> {
     let chosen: BTreeSet<usize> = loads.iter().flat_map(|load| [load.reference, load.cheapest]).flatten().collect();
     if chosen.is_empty() {
         let on_front = |&place: &usize| points[place].fronts.contains(&Front::CostP99Throughput);
-        return (0..points.len()).filter(on_front).take(SHOWN_MAX).collect();
+        let is_any = (0..points.len()).any(|place| on_front(&place));
+        return (0..points.len()).filter(|place| !is_any || on_front(place)).take(SHOWN_MAX).collect();
     }
     chosen.into_iter().take(SHOWN_MAX).collect()
 }

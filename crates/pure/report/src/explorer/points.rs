@@ -154,6 +154,12 @@ impl ExplorerLoad {
     pub(super) fn is_a_choice(&self, points: &[ExplorerPoint]) -> bool {
         let mut prices = self.points.iter().map(|&place| points[place].jbof_dollars);
         let first = prices.next();
-        prices.any(|price| Some(price) != first)
+        self.is_priced(points) && prices.any(|price| Some(price) != first)
+    }
+
+    /// Whether its systems have prices. Where the host does part of the work the price may be unknown.
+    pub(super) fn is_priced(&self, points: &[ExplorerPoint]) -> bool {
+        let own = || self.points.iter().map(|&place| &points[place]).filter(|point| !point.equipment.computes_on_host);
+        own().next().is_some() && own().all(|point| point.jbof_dollars.is_finite())
     }
 }

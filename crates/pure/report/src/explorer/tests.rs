@@ -141,6 +141,19 @@ fn a_sweep_of_the_load_of_one_drive_has_nothing_to_weigh() {
 }
 
 #[test]
+fn systems_without_prices_are_not_weighed_and_are_shown() {
+    let unpriced = |at: i32| {
+        let (mut design, equipment) = run("turns", "6", f64::from(at), 1.0, f64::from(at));
+        design.figures.set(&PRICE, f64::NAN);
+        (design, equipment)
+    };
+    let runs: Vec<_> = (1..=20).map(unpriced).collect();
+    let explorer = explore(&runs);
+    assert_eq!((explorer.loads[0].dominated, explorer.loads[0].cheapest, explorer.is_a_choice), (0, None, false));
+    assert_eq!((explorer.shown.len(), explorer_text(&explorer, 80)), (SHOWN_MAX, None));
+}
+
+#[test]
 fn a_small_sweep_is_shown_whole_and_a_large_one_by_what_serves_alike() {
     let runs: Vec<_> = (1..=12).map(|at| run("oc", "6", f64::from(at), 1.0, 1.0)).collect();
     assert_eq!(explore(&runs).shown, (0..12).collect::<Vec<_>>());
