@@ -26,11 +26,16 @@ const LINES: u64 = u64::MAX / CACHE_LINE_BYTES;
 
 /// A device that can have a line ready before it is asked for.
 pub trait Stages: Device {
-    /// Brings the page of a line into internal DRAM; returns when it is there.
+    /// Brings a line into internal DRAM, where it stays until it is taken or released; returns when it is there.
     fn stage(&mut self, now: SimTime, address: u64) -> SimTime;
 
-    /// Reads a line to push it: when it can leave, and whether it waits for the medium until then.
+    /// Reads a line that was staged to push it: when it can leave, and whether it waits for the medium until then.
     fn take(&mut self, now: SimTime, address: u64) -> Served;
+
+    /// A line that was staged will not be taken.
+    fn release(&mut self, address: u64) {
+        let _ = address;
+    }
 }
 
 /// Where predictions are made.
@@ -225,8 +230,18 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
     /// Takes a line off the schedule, or out of what is inferred; returns whether it was there.
     fn forget(&mut self, line: u64) -> bool {
         let was_planned = self.planned.remove(line).is_some();
+        if was_planned {
+            self.release(line);
+        }
         let inferred = self.inferred.iter().position(|inferred| inferred.1 == line);
         inferred.map(|place| self.inferred.remove(place)).is_some() || was_planned
+    }
+
+    /// A scheduled line will not be pushed.
+    fn release(&mut self, line: u64) {
+        if self.config.place == Place::Device {
+            self.expander.device_mut().release(line * CACHE_LINE_BYTES);
+        }
     }
 
     /// Fetches what is due by `until`, and plans what inferences have given by then, in the order of their times.
@@ -337,7 +352,9 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         if self.config.spoiled > 0.0 && self.rng.unit() < self.config.spoiled {
             due += (self.config.end_to_end + self.config.lead) * 2;
         }
-        self.planned.insert(Held { line, issued: due, arrives: due });
+        if let Some(crowded_out) = self.planned.insert(Held { line, issued: due, arrives: due }) {
+            self.release(crowded_out.line);
+        }
         self.schedule.push(Reverse((due, line)));
     }
 

@@ -10,7 +10,7 @@ use crate::lent::{Found, Lent};
 use crate::medium::{Medium, MediumConfig};
 use crate::page_cache::{LookUp, PAGE_BYTES, PageCache};
 use crate::path::{Device, Served};
-use flashyard_cache::{Evicted, Policy, PolicyKind};
+use flashyard_cache::{Evicted, Inserted, Policy, PolicyKind};
 use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_units::{SimSpan, SimTime};
 
@@ -121,6 +121,8 @@ pub struct Endpoint {
     /// DRAM of other drives that pages may go to.
     lent: Option<Lent>,
     pages: Vec<Page>,
+    /// Of each place: lines of its page that were staged and not pushed yet, for which it stays.
+    staged: Vec<u32>,
     /// Pages that were asked for last, and the place of the next one.
     recent: [u32; RECENT],
     next_recent: usize,
@@ -170,6 +172,7 @@ impl Endpoint {
             lent: None,
             passing: (passing > 0).then(|| config.policy.cache(passing)),
             pages: vec![Page::default(); pages as usize],
+            staged: vec![0; pages as usize],
             recent: [u32::MAX; RECENT],
             next_recent: 0,
             medium,
@@ -243,21 +246,24 @@ impl Endpoint {
                 left.push(evicted);
             }
             // All are written before the first comes in again: it takes the slot of another one.
-            let held: Vec<Page> = left.iter().map(|evicted| self.pages[self.place(part, evicted.slot)]).collect();
+            let held: Vec<(u32, Page, u32)> = left.iter().map(|evicted| self.take_out(part, *evicted)).collect();
             for evicted in &left {
                 let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
                 if std::mem::take(&mut self.pages[place].dirty) {
-                    self.complete(now, place, page);
+                    if std::mem::take(&mut self.pages[place].is_partial) {
+                        self.complete(now, page);
+                    }
                     let written = self.medium.write(now, page, true);
                     ends = ends.max(written.programmed);
                 }
             }
-            for (evicted, held) in left.into_iter().zip(held) {
+            for (key, held, staged) in held {
                 if let Some(policy) = self.policy(part) {
-                    let inserted = policy.insert(evicted.key);
+                    let inserted = policy.insert(key.into());
                     let place = self.place(part, inserted.slot);
                     // A page on its way has still to come.
                     self.pages[place] = Page { dirty: false, is_partial: false, ..held };
+                    self.staged[place] = staged;
                 }
             }
         }
@@ -266,10 +272,8 @@ impl Endpoint {
 
     /// Reads a page whose stored lines alone are there, so that it can be written: the medium is busy with it, and what is written waits
     /// in the medium's own buffer, from which programs come later than the read ends.
-    fn complete(&mut self, now: SimTime, place: usize, page: u32) {
-        if std::mem::take(&mut self.pages[place].is_partial) {
-            self.medium.read(now, page);
-        }
+    fn complete(&mut self, now: SimTime, page: u32) {
+        self.medium.read(now, page);
     }
 
     #[inline]
@@ -325,22 +329,51 @@ impl Endpoint {
         let part = if self.passing.is_none() { Part::Kept } else { part };
         let Some(policy) = self.policy(part) else { return (0, now) };
         let inserted = policy.insert(page.into());
-        let place = self.place(part, inserted.slot);
+        let (place, left) = self.keep_staged(page, part, inserted);
         let mut accepted = now;
-        if let Some(Evicted { key, slot }) = inserted.evicted {
-            let left = self.place(part, slot);
-            if self.pages[left].dirty {
+        if let Some((key, left)) = left {
+            if left.dirty {
                 self.counters.written_back += 1;
-                self.complete(now, left, key as u32);
-                accepted = self.medium.write(now, key as u32, false).accepted;
+                if left.is_partial {
+                    self.complete(now, key);
+                }
+                accepted = self.medium.write(now, key, false).accepted;
                 self.queue.note(now, accepted);
             }
             if let Some(lent) = &mut self.lent {
-                lent.take(now, key as u32);
+                lent.take(now, key);
             }
         }
         self.pages[place] = Page { ready: ready.max(accepted), dirty: false, is_partial: false };
         (place, accepted)
+    }
+
+    /// Lets another page leave than one with staged lines, which comes in again, as long as there is one: returns where the page that has
+    /// come in lies now, and the page that has left.
+    fn keep_staged(&mut self, page: u32, part: Part, inserted: Inserted) -> (usize, Option<(u32, Page)>) {
+        let mut place = self.place(part, inserted.slot);
+        let mut leaving = inserted.evicted.map(|evicted| self.take_out(part, evicted));
+        for _ in 0..self.pages.len() {
+            let Some((key, held, staged)) = leaving.filter(|leaving| leaving.2 > 0) else { break };
+            let Some(again) = self.policy(part).map(|policy| policy.insert(key.into())) else { break };
+            leaving = again.evicted.map(|evicted| self.take_out(part, evicted));
+            let its = self.place(part, again.slot);
+            (self.pages[its], self.staged[its]) = (held, staged);
+            if leaving.is_some_and(|leaving| leaving.0 == page) {
+                // All others are staged: one of them leaves, and is read again when it is pushed.
+                let Some(last) = self.policy(part).map(|policy| policy.insert(page.into())) else { break };
+                place = self.place(part, last.slot);
+                leaving = last.evicted.map(|evicted| self.take_out(part, evicted));
+                break;
+            }
+        }
+        (place, leaving.map(|(key, held, _)| (key, held)))
+    }
+
+    /// What is known of a page that has left its place, and its staged lines.
+    fn take_out(&mut self, part: Part, evicted: Evicted) -> (u32, Page, u32) {
+        let place = self.place(part, evicted.slot);
+        (evicted.key as u32, self.pages[place], std::mem::take(&mut self.staged[place]))
     }
 
     /// When a line of the internal DRAM that may be used from `begins` on is done. A line that is waited for holds no bank until
@@ -517,7 +550,7 @@ impl Device for Endpoint {
         let last = address + (lines.max(1) - 1) * CACHE_LINE_BYTES;
         for page in address / PAGE_BYTES..=last / PAGE_BYTES {
             self.forget_turn();
-            self.stage(at, page * PAGE_BYTES);
+            self.bring(at, self.page_of(page * PAGE_BYTES));
             let turn = at + self.medium.take_turn();
             self.queue.note(at, turn);
         }
@@ -532,27 +565,53 @@ impl Device for Endpoint {
     }
 }
 
-impl Stages for Endpoint {
-    fn stage(&mut self, now: SimTime, address: u64) -> SimTime {
-        let page = self.page_of(address);
+impl Endpoint {
+    /// Brings the page of a line into internal DRAM; returns where it is, and when it is there.
+    fn bring(&mut self, now: SimTime, page: u32) -> (usize, SimTime) {
         if let Some(place) = self.touch(page) {
             if std::mem::take(&mut self.pages[place].is_partial) {
                 self.counters.prefetched += 1;
                 self.pages[place].ready = self.medium.read(now, page);
             }
-            return self.pages[place].ready.max(now);
+            return (place, self.pages[place].ready.max(now));
         }
         self.counters.prefetched += 1;
         let ready = self.fetch(now, page);
         let (place, _) = self.insert(now, page, Part::Kept, ready);
-        self.pages[place].ready
+        (place, self.pages[place].ready)
+    }
+
+    /// Where a page lies that has staged lines.
+    fn staged_place(&self, address: u64) -> Option<usize> {
+        let page = self.page_of(address);
+        let kept = self.kept.slot_of(page.into()).map(|slot| slot as usize);
+        let passing = || {
+            let slot = self.passing.as_ref().and_then(|policy| policy.slot_of(page.into()))?;
+            Some(self.place(Part::Passing, slot))
+        };
+        kept.or_else(passing)
+    }
+}
+
+impl Stages for Endpoint {
+    fn stage(&mut self, now: SimTime, address: u64) -> SimTime {
+        let (place, ready) = self.bring(now, self.page_of(address));
+        self.staged[place] += 1;
+        ready
     }
 
     /// A page that has left internal DRAM since it was staged is read again.
     fn take(&mut self, now: SimTime, address: u64) -> Served {
+        self.release(address);
         self.counters.pushed += 1;
-        let ready = self.stage(now, address);
+        let (_, ready) = self.bring(now, self.page_of(address));
         Served { at: self.in_dram(now, ready, address), from_medium: ready > now }
+    }
+
+    fn release(&mut self, address: u64) {
+        if let Some(place) = self.staged_place(address) {
+            self.staged[place] = self.staged[place].saturating_sub(1);
+        }
     }
 }
 

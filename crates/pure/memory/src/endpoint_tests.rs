@@ -158,6 +158,7 @@ fn a_buffer_of_stores_answers_no_load_and_completes_a_page_before_it_is_written(
     let load = endpoint.serve(AT(1000), &of(Transaction::Load, 7));
     assert_eq!((load.at, endpoint.counters().hits), (AT(1010 + 3000), 0), "the medium has the rest of its page");
     assert_eq!(endpoint.stage(AT(5000), 7 * PAGE_BYTES), AT(8000), "a page that is staged is read as well");
+    endpoint.release(7 * PAGE_BYTES);
     assert!(!endpoint.serve(AT(9000), &of(Transaction::Load, 7)).from_medium);
     assert_eq!(endpoint.flush(AT(20_000)), AT(120_000), "all of it is there");
     endpoint.serve(AT(200_000), &of(Transaction::Store, 9));
@@ -214,6 +215,31 @@ fn a_page_on_its_way_is_not_there_after_a_flush() {
     assert_eq!(endpoint.stage(AT(0), 7 * PAGE_BYTES), AT(3000));
     assert_eq!(endpoint.flush(AT(100)), AT(100), "nothing is changed");
     assert_eq!(endpoint.stage(AT(200), 7 * PAGE_BYTES), AT(3000), "it is still to come");
+}
+
+#[test]
+fn a_page_that_is_staged_stays_until_it_is_pushed() {
+    for policy in [PolicyKind::Lru, PolicyKind::S3Fifo] {
+        let mut endpoint = Endpoint::new(EndpointConfig { policy, ..config(false) }).expect("it is possible");
+        let address = |page: u64| page * PAGE_BYTES;
+        for page in 0..16 {
+            endpoint.stage(AT(0), address(page));
+        }
+        // Twice as many pages as there are frames come and go meanwhile.
+        for page in 100..164 {
+            endpoint.serve(AT(1_000_000), &access(Transaction::Load, page, Annotation::default()));
+        }
+        endpoint.release(address(15));
+        for page in 0..15 {
+            assert!(!endpoint.take(AT(2_000_000), address(page)).from_medium, "{policy:?}: page {page} is there");
+        }
+        assert_eq!(endpoint.counters().prefetched, 16, "each was read once");
+        for page in 200..264 {
+            endpoint.serve(AT(3_000_000), &access(Transaction::Load, page, Annotation::default()));
+        }
+        let held = (0..16).filter(|&page| endpoint.slot_of(page).is_some()).count();
+        assert!(policy != PolicyKind::Lru || held == 0, "nothing holds them any more: {held}");
+    }
 }
 
 #[test]
