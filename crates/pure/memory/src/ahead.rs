@@ -81,6 +81,8 @@ pub struct AheadCounters {
     pub late_under_way: u64,
     /// Loads whose line was scheduled and had not been pushed.
     pub late_scheduled: u64,
+    /// Scheduled lines that left for others before they were fetched.
+    pub crowded_out: u64,
     /// Lines that were read ahead or pushed.
     pub fetched: u64,
     /// Lines that left the buffer unused.
@@ -108,6 +110,7 @@ impl AheadCounters {
             hits: self.hits - earlier.hits,
             late_under_way: self.late_under_way - earlier.late_under_way,
             late_scheduled: self.late_scheduled - earlier.late_scheduled,
+            crowded_out: self.crowded_out - earlier.crowded_out,
             fetched: self.fetched - earlier.fetched,
             unused: self.unused - earlier.unused,
             overwritten: self.overwritten - earlier.overwritten,
@@ -353,6 +356,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             due += (self.config.end_to_end + self.config.lead) * 2;
         }
         if let Some(crowded_out) = self.planned.insert(Held { line, issued: due, arrives: due }) {
+            self.counters.crowded_out += 1;
             self.release(crowded_out.line);
         }
         self.schedule.push(Reverse((due, line)));
