@@ -21,6 +21,9 @@ use flashyard_units::{SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// Pushed lines that have left unused are known for as many further ones as this many buffers hold. \[A\]
+const BUFFERS_LEFT: u32 = 16;
+
 /// Lines that addresses of 64 bits have.
 const LINES: u64 = u64::MAX / CACHE_LINE_BYTES;
 
@@ -81,6 +84,8 @@ pub struct AheadCounters {
     pub late_under_way: u64,
     /// Loads whose line was scheduled and had not been pushed.
     pub late_scheduled: u64,
+    /// Loads whose line had been pushed and had left the buffer unused.
+    pub early: u64,
     /// Scheduled lines that left for others before they were fetched.
     pub crowded_out: u64,
     /// Lines that were read ahead or pushed.
@@ -110,6 +115,7 @@ impl AheadCounters {
             hits: self.hits - earlier.hits,
             late_under_way: self.late_under_way - earlier.late_under_way,
             late_scheduled: self.late_scheduled - earlier.late_scheduled,
+            early: self.early - earlier.early,
             crowded_out: self.crowded_out - earlier.crowded_out,
             fetched: self.fetched - earlier.fetched,
             unused: self.unused - earlier.unused,
@@ -138,9 +144,10 @@ impl AheadCounters {
         self.hits as f64 / self.requests.max(1) as f64
     }
 
-    /// Share of the lines that were there of those that were predicted and asked for; `None` where there were none.
+    /// Share of the lines that were there of those that were predicted and asked for: the others came too late, or had left before. `None`
+    /// where there were none. Source: \[P\] early prefetching, evicted before usage, or delayed prefetching.
     pub fn timeliness(&self) -> Option<f64> {
-        let all = self.hits + self.late_under_way + self.late_scheduled;
+        let all = self.hits + self.late_under_way + self.late_scheduled + self.early;
         (all > 0).then(|| self.hits as f64 / all as f64)
     }
 }
@@ -155,6 +162,8 @@ pub struct Ahead<D, P> {
     /// Lines to fetch, the first on top; one counts while its line is in `planned` with its time.
     schedule: BinaryHeap<Reverse<(SimTime, u64)>>,
     planned: Reflector,
+    /// Pushed lines that left the buffer unused.
+    left: Reflector,
     /// Lines that inferences under way at the device will give, by their ends, and when they are expected to be asked for.
     inferred: VecDeque<(SimTime, u64, SimTime)>,
     /// Hits that the device has not been told of.
@@ -177,6 +186,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             arrivals: Arrivals::default(),
             schedule: BinaryHeap::with_capacity(1024),
             planned: Reflector::new((2 * ahead[1]).max(64)),
+            left: Reflector::new(if config.place == Place::Device { BUFFERS_LEFT * config.buffer_lines } else { 1 }),
             inferred: VecDeque::new(),
             notices: [(Seen { line: 0, counter: 0 }, SimTime::ZERO); HITS_OF_A_NOTICE],
             noticed: 0,
@@ -216,6 +226,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         let mut predicted = std::mem::take(&mut self.predicted);
         for seen in requests {
             self.buffer.remove(seen.line);
+            self.left.remove(seen.line);
             self.forget(seen.line);
             if learns {
                 predicted.clear();
@@ -288,7 +299,13 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             }
         };
         self.counters.fetched += 1;
-        self.counters.unused += u64::from(self.buffer.insert(Held { line, issued, arrives }).is_some());
+        self.left.remove(line);
+        if let Some(unused) = self.buffer.insert(Held { line, issued, arrives }) {
+            self.counters.unused += 1;
+            if self.config.place == Place::Device && self.left.find(unused.line).is_none() {
+                self.left.insert(unused);
+            }
+        }
     }
 
     /// Shows the predictor a request of time `at` that it learns of at `now`.
@@ -419,8 +436,11 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             self.fetch_due(arrives);
         }
         let answered = self.expander.answer(arrives, access);
+        let left = self.left.remove(seen.line).is_some();
         if self.forget(seen.line) {
             self.counters.late_scheduled += 1;
+        } else if left && self.buffer.find(seen.line).is_none() {
+            self.counters.early += 1;
         }
         let done = match self.buffer.remove(seen.line) {
             // A push that is under way comes before the answer: the host takes what is there first.
