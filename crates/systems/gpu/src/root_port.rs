@@ -277,6 +277,7 @@ impl RootPort {
         hinter.hint(line, &Queues { under_way, queue, waiting }, |first, end| {
             counters.hints += 1;
             counters.hinted_lines += end - first;
+            memory.carry_hint(first, end);
             if let Far::Media(media) = memory.device_mut() {
                 media.hint(at, first, end - first);
             }

@@ -204,3 +204,12 @@ fn a_store_that_is_kept_is_released_at_once() {
     }
     assert!(kept > 64, "new ones, and some that were kept already");
 }
+
+#[test]
+fn a_hint_takes_its_place_on_the_link() {
+    let mut port = port(0);
+    port.ask(SimTime::ZERO, 0, false, 0);
+    let hints = port.counters.hints;
+    assert!(hints > 0);
+    assert_eq!(port.memory.payload(), [Transaction::Load.request_bytes() + hints * 16, 80], "a slot, and an answer");
+}
