@@ -63,7 +63,7 @@ pub struct AheadConfig {
     pub ahead: [u32; 2],
     /// Latency from end to end, as the device knows it.
     pub end_to_end: SimSpan,
-    /// Time that the medium takes for a page: predictions reach as far as that and the latency from end to end.
+    /// Time that the medium takes for what is staged: predictions reach as far as that and the latency from end to end.
     pub lead: SimSpan,
     /// Time of an inference, from a request to the lines that follow from it.
     pub inference: SimSpan,

@@ -13,9 +13,13 @@ use crate::path::{Device, Served};
 use flashyard_cache::{Evicted, Inserted, Policy, PolicyKind};
 use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
 
 /// Pages among which a walk is recognized by the one before. [A] as many as functions of a program
 const RECENT: usize = 64;
+
+/// Places for lines on their way: more are rare.
+const COMING: usize = 512;
 
 /// Parameters of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +38,8 @@ pub struct EndpointConfig {
     /// fetches nothing, and a load asks the medium for its page even while lines of it are buffered, which are laid over what the medium
     /// gives. Source: \[X\] SimpleSSD, whose cache without read caching passes reads on and is not asked.
     pub buffers_lines: bool,
-    /// Whether a load whose page is not kept reads its line alone from the medium, and not the page.
+    /// Whether a load whose page is not kept reads its line alone from the medium, and not the page. Where internal DRAM buffers lines, a
+    /// line that is staged to be pushed is brought alone as well: flash senses its page, unless the register of its die has it.
     pub reads_lines: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
     pub reads_annotations: bool,
@@ -49,6 +54,18 @@ pub struct EndpointConfig {
     pub medium: MediumConfig,
 }
 
+impl EndpointConfig {
+    /// Whether lines are staged for themselves, and not with their pages.
+    fn stages_lines(&self) -> bool {
+        self.reads_lines && self.buffers_lines && !self.caches_loads && !self.reads_annotations
+    }
+
+    /// Time that an idle medium takes for what is staged: a line, or its page.
+    pub fn stage_time(&self) -> SimSpan {
+        if self.stages_lines() { self.medium.line_read() } else { self.medium.page_read() }
+    }
+}
+
 /// Counts of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCounters {
@@ -56,7 +73,7 @@ pub struct EndpointCounters {
     pub requests: u64,
     /// Requests whose page was in the internal DRAM, or on its way there.
     pub hits: u64,
-    /// Pages fetched ahead.
+    /// Pages fetched ahead, or lines where those are staged for themselves.
     pub prefetched: u64,
     /// Lines that were read to be pushed.
     pub pushed: u64,
@@ -98,8 +115,27 @@ impl EndpointCounters {
 struct Page {
     ready: SimTime,
     dirty: bool,
-    /// Whether lines that stores left are all that is there of it.
+    /// Whether lines that stores left, and those that were staged, are all that is there of it.
     is_partial: bool,
+    /// Of such a page the lines that were staged, as bits.
+    lines: u64,
+}
+
+impl Page {
+    /// Whether a line of it answers loads.
+    fn has(&self, address: u64) -> bool {
+        !self.is_partial || self.lines & line_bit(address) != 0
+    }
+}
+
+/// The bit of a line among those of its page.
+const fn line_bit(address: u64) -> u64 {
+    1 << (address % PAGE_BYTES / CACHE_LINE_BYTES)
+}
+
+/// The number of a line on the medium.
+const fn line_of(page: u32, address: u64) -> u64 {
+    page as u64 * (PAGE_BYTES / CACHE_LINE_BYTES) + address % PAGE_BYTES / CACHE_LINE_BYTES
 }
 
 /// The part of the internal DRAM that a page belongs in.
@@ -123,6 +159,8 @@ pub struct Endpoint {
     pages: Vec<Page>,
     /// Of each place: lines of its page that were staged and not pushed yet, for which it stays.
     staged: Vec<u32>,
+    /// Lines that were staged for themselves and are on their way, with their arrivals; some have arrived.
+    coming: VecDeque<(u64, SimTime)>,
     /// Pages that were asked for last, and the place of the next one.
     recent: [u32; RECENT],
     next_recent: usize,
@@ -173,6 +211,7 @@ impl Endpoint {
             passing: (passing > 0).then(|| config.policy.cache(passing)),
             pages: vec![Page::default(); pages as usize],
             staged: vec![0; pages as usize],
+            coming: VecDeque::with_capacity(COMING),
             recent: [u32::MAX; RECENT],
             next_recent: 0,
             medium,
@@ -229,7 +268,7 @@ impl Endpoint {
         if self.slot_of(page).is_none() {
             let inserted = self.kept.insert(page.into());
             let is_partial = changed && self.buffers_stores_alone();
-            self.pages[inserted.slot as usize] = Page { ready: SimTime::ZERO, dirty: changed, is_partial };
+            self.pages[inserted.slot as usize] = Page { dirty: changed, is_partial, ..Page::default() };
             if let (Some(lent), Some(evicted)) = (&mut self.lent, inserted.evicted) {
                 lent.take(SimTime::ZERO, evicted.key as u32);
             }
@@ -250,7 +289,7 @@ impl Endpoint {
             for evicted in &left {
                 let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
                 if std::mem::take(&mut self.pages[place].dirty) {
-                    if std::mem::take(&mut self.pages[place].is_partial) {
+                    if self.pages[place].is_partial {
                         self.complete(now, page);
                     }
                     let written = self.medium.write(now, page, true);
@@ -262,7 +301,7 @@ impl Endpoint {
                     let inserted = policy.insert(key.into());
                     let place = self.place(part, inserted.slot);
                     // A page on its way has still to come.
-                    self.pages[place] = Page { dirty: false, is_partial: false, ..held };
+                    self.pages[place] = Page { dirty: false, is_partial: held.is_partial && !held.dirty, ..held };
                     self.staged[place] = staged;
                 }
             }
@@ -306,16 +345,27 @@ impl Endpoint {
         Some(self.place(Part::Passing, slot))
     }
 
-    /// Notes a load of a page, and says where it lies, if all of it is there.
+    /// Notes a load of a line, and says where its page lies, if the line is there and not by a store alone.
     #[inline]
-    fn touch_whole(&mut self, page: u32) -> Option<usize> {
+    fn touch_line(&mut self, page: u32, address: u64) -> Option<usize> {
         if self.buffers_stores_alone() {
             let slot = self.kept.slot_of(page.into())?;
-            if self.pages[slot as usize].is_partial {
+            if !self.pages[slot as usize].has(address) {
                 return None;
             }
         }
         self.touch(page)
+    }
+
+    /// When a line is there whose page lies in a place.
+    #[inline]
+    fn ready(&self, place: usize, page: u32, address: u64) -> SimTime {
+        if !self.pages[place].is_partial {
+            return self.pages[place].ready;
+        }
+        let line = line_of(page, address);
+        let coming = self.coming.iter().rev().find(|coming| coming.0 == line);
+        coming.map_or(SimTime::ZERO, |coming| coming.1)
     }
 
     fn slot_of(&self, page: u32) -> Option<u32> {
@@ -344,7 +394,7 @@ impl Endpoint {
                 lent.take(now, key);
             }
         }
-        self.pages[place] = Page { ready: ready.max(accepted), dirty: false, is_partial: false };
+        self.pages[place] = Page { ready: ready.max(accepted), ..Page::default() };
         (place, accepted)
     }
 
@@ -435,9 +485,9 @@ impl Endpoint {
     fn load(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
         let annotation = access.annotation;
         let bufferable = self.config.reads_annotations && annotation.buffering == Buffering::Bufferable;
-        if let Some(place) = self.touch_whole(page) {
+        if let Some(place) = self.touch_line(page, access.address) {
             self.counters.hits += 1;
-            let ready = self.pages[place].ready;
+            let ready = self.ready(place, page, access.address);
             let begins = ready.max(at);
             let done = self.in_dram(at, begins, access.address);
             self.counters.medium += begins.since(at);
@@ -581,6 +631,32 @@ impl Endpoint {
         (place, self.pages[place].ready)
     }
 
+    /// Brings a line into internal DRAM, with its page where lines are not staged for themselves; returns where it is, and when it is there.
+    fn bring_line(&mut self, now: SimTime, address: u64) -> (usize, SimTime) {
+        let page = self.page_of(address);
+        if !self.config.stages_lines() || self.lent.is_some() {
+            return self.bring(now, page);
+        }
+        let held = self.touch(page);
+        if let Some(place) = held.filter(|&place| self.pages[place].has(address)) {
+            return (place, self.ready(place, page, address).max(now));
+        }
+        self.counters.prefetched += 1;
+        let mut ready = self.medium.read_part(now, page, (address % PAGE_BYTES) as u32, CACHE_LINE_BYTES as u32);
+        let place = held.unwrap_or_else(|| {
+            let (place, accepted) = self.insert(now, page, Part::Kept, now);
+            ready = ready.max(accepted);
+            self.pages[place].is_partial = true;
+            place
+        });
+        self.pages[place].lines |= line_bit(address);
+        if self.coming.len() >= COMING {
+            self.coming.retain(|coming| coming.1 > now);
+        }
+        self.coming.push_back((line_of(page, address), ready));
+        (place, ready)
+    }
+
     /// Where a page lies that has staged lines.
     fn staged_place(&self, address: u64) -> Option<usize> {
         let page = self.page_of(address);
@@ -595,16 +671,16 @@ impl Endpoint {
 
 impl Stages for Endpoint {
     fn stage(&mut self, now: SimTime, address: u64) -> SimTime {
-        let (place, ready) = self.bring(now, self.page_of(address));
+        let (place, ready) = self.bring_line(now, address);
         self.staged[place] += 1;
         ready
     }
 
-    /// A page that has left internal DRAM since it was staged is read again.
+    /// What has left internal DRAM since it was staged is read again.
     fn take(&mut self, now: SimTime, address: u64) -> Served {
         self.release(address);
         self.counters.pushed += 1;
-        let (_, ready) = self.bring(now, self.page_of(address));
+        let (_, ready) = self.bring_line(now, address);
         Served { at: self.in_dram(now, ready, address), from_medium: ready > now }
     }
 

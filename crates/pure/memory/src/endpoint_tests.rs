@@ -243,6 +243,61 @@ fn a_page_that_is_staged_stays_until_it_is_pushed() {
 }
 
 #[test]
+fn a_line_that_is_staged_takes_what_a_loaded_line_takes_where_the_device_reads_lines() {
+    let lines = EndpointConfig { caches_loads: false, buffers_lines: true, reads_lines: true, ..config(false) };
+    let mut endpoint = Endpoint::new(lines).expect("it is possible");
+    let page = 7 * PAGE_BYTES;
+    let load = |address| MemoryAccess::lines(Transaction::Load, address, 1);
+    assert_eq!(endpoint.stage(AT(0), page), AT(750), "a part of 256 bytes, and not sixteen");
+    assert_eq!((lines.stage_time(), endpoint.stage(AT(100), page)), (SimSpan::from_ns(750), AT(750)), "on its way");
+    assert!(endpoint.serve(AT(5000), &load(page + 64)).from_medium, "its page is not there");
+    assert!(!endpoint.serve(AT(6000), &load(page)).from_medium && !endpoint.take(AT(7000), page).from_medium);
+    // A line on its way is waited for; a store to another line of its page waits for nothing.
+    endpoint.stage(AT(10_000), page + 1024);
+    assert!(endpoint.serve(AT(10_000), &MemoryAccess::lines(Transaction::Store, page + 128, 1)).at < AT(10_100));
+    let waits = endpoint.serve(AT(10_000), &load(page + 1024));
+    assert!(waits.from_medium && waits.at >= AT(10_750) && waits.at < AT(10_900), "{waits:?}");
+    assert!(endpoint.serve(AT(20_000), &load(page + 128)).from_medium, "stored, and not staged");
+    assert_eq!(endpoint.flush(AT(30_000)), AT(30_000 + 3000 + 100_000), "the rest is read first");
+    assert_eq!(endpoint.counters().prefetched, 2);
+}
+
+#[test]
+fn further_lines_of_a_page_come_from_the_register_of_its_die() {
+    let geometry = flashyard_flash::Geometry {
+        channels: 2,
+        dies_per_channel: 2,
+        planes_per_die: 1,
+        blocks_per_plane: 64,
+        pages_per_block: 32,
+        page_bytes: 4096,
+        pages_per_program: 1,
+    };
+    let medium = MediumConfig::Flash(crate::flash::FlashConfig {
+        geometry,
+        spare: 0.25,
+        read: SimSpan::from_us(3),
+        program: SimSpan::from_us(100),
+        erase: SimSpan::from_ms(1),
+        suspend: None,
+        channel_rate: ByteRate::from_mb(640),
+        buffer_pages: 8,
+        collect_below: 0.1,
+        collect_always_below: 0.04,
+        worn_in: false,
+        collection_due: false,
+        seed: 1,
+    });
+    let lines = EndpointConfig { caches_loads: false, buffers_lines: true, reads_lines: true, medium, ..config(false) };
+    let mut endpoint = Endpoint::new(lines).expect("it is possible");
+    // 64 bytes take 100 ns on a channel.
+    assert_eq!(lines.stage_time(), SimSpan::from_ns(3100));
+    assert_eq!(endpoint.stage(AT(0), 0), AT(3100));
+    assert_eq!(endpoint.stage(AT(0), 64), AT(3200), "sensed once for both");
+    assert_eq!(endpoint.stage(AT(10_000), 128), AT(10_100), "the die has it still");
+}
+
+#[test]
 fn a_push_that_waits_for_the_medium_holds_up_no_line_that_is_there() {
     let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
     endpoint.warm(0, false);
