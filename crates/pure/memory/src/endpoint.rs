@@ -420,7 +420,7 @@ impl Endpoint {
         (place, leaving.map(|(key, held, _)| (key, held)))
     }
 
-    /// What is known of a page that has left its place, and its staged lines.
+    /// A page that has left its place, with its number and its staged lines.
     fn take_out(&mut self, part: Part, evicted: Evicted) -> (u32, Page, u32) {
         let place = self.place(part, evicted.slot);
         (evicted.key as u32, self.pages[place], std::mem::take(&mut self.staged[place]))
@@ -676,7 +676,7 @@ impl Stages for Endpoint {
         ready
     }
 
-    /// What has left internal DRAM since it was staged is read again.
+    /// Data that has left internal DRAM since it was staged is read again.
     fn take(&mut self, now: SimTime, address: u64) -> Served {
         self.release(address);
         self.counters.pushed += 1;
