@@ -1,6 +1,7 @@
 //! An endpoint request by request, with the laws that hold over any sequence of them.
 
 use super::*;
+use crate::ahead::Stages;
 use crate::lent::LentConfig;
 use crate::path::PathConfig;
 use flashyard_cxl::Annotation;
