@@ -21,16 +21,24 @@ use flashyard_units::{SimSpan, SimTime};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// Pushed lines that have left unused are known for as many further ones as this many buffers hold. \[A\]
+const BUFFERS_LEFT: u32 = 16;
+
 /// Lines that addresses of 64 bits have.
 const LINES: u64 = u64::MAX / CACHE_LINE_BYTES;
 
 /// A device that can have a line ready before it is asked for.
 pub trait Stages: Device {
-    /// Brings the page of a line into internal DRAM; returns when it is there.
+    /// Brings a line into internal DRAM, where it stays until it is taken or released; returns when it is there.
     fn stage(&mut self, now: SimTime, address: u64) -> SimTime;
 
-    /// Reads a line to push it: when it can leave, and whether it waits for the medium until then.
+    /// Reads a line that was staged to push it: when it can leave, and whether it waits for the medium until then.
     fn take(&mut self, now: SimTime, address: u64) -> Served;
+
+    /// A line that was staged will not be taken.
+    fn release(&mut self, address: u64) {
+        let _ = address;
+    }
 }
 
 /// Where predictions are made.
@@ -55,7 +63,7 @@ pub struct AheadConfig {
     pub ahead: [u32; 2],
     /// Latency from end to end, as the device knows it.
     pub end_to_end: SimSpan,
-    /// Time that the medium takes for a page: predictions reach as far as that and the latency from end to end.
+    /// Time that the medium takes for what is staged: predictions reach as far as that and the latency from end to end.
     pub lead: SimSpan,
     /// Time of an inference, from a request to the lines that follow from it.
     pub inference: SimSpan,
@@ -76,6 +84,10 @@ pub struct AheadCounters {
     pub late_under_way: u64,
     /// Loads whose line was scheduled and had not been pushed.
     pub late_scheduled: u64,
+    /// Loads whose line had been pushed and had left the buffer unused.
+    pub early: u64,
+    /// Scheduled lines that left for others before they were fetched.
+    pub crowded_out: u64,
     /// Lines that were read ahead or pushed.
     pub fetched: u64,
     /// Lines that left the buffer unused.
@@ -103,6 +115,8 @@ impl AheadCounters {
             hits: self.hits - earlier.hits,
             late_under_way: self.late_under_way - earlier.late_under_way,
             late_scheduled: self.late_scheduled - earlier.late_scheduled,
+            early: self.early - earlier.early,
+            crowded_out: self.crowded_out - earlier.crowded_out,
             fetched: self.fetched - earlier.fetched,
             unused: self.unused - earlier.unused,
             overwritten: self.overwritten - earlier.overwritten,
@@ -130,9 +144,10 @@ impl AheadCounters {
         self.hits as f64 / self.requests.max(1) as f64
     }
 
-    /// Share of the lines that were there of those that were predicted and asked for; `None` where there were none.
+    /// Share of the lines that were there of those that were predicted and asked for: the others came too late, or had left before. `None`
+    /// where there were none. Source: \[P\] early prefetching, evicted before usage, or delayed prefetching.
     pub fn timeliness(&self) -> Option<f64> {
-        let all = self.hits + self.late_under_way + self.late_scheduled;
+        let all = self.hits + self.late_under_way + self.late_scheduled + self.early;
         (all > 0).then(|| self.hits as f64 / all as f64)
     }
 }
@@ -147,6 +162,8 @@ pub struct Ahead<D, P> {
     /// Lines to fetch, the first on top; one counts while its line is in `planned` with its time.
     schedule: BinaryHeap<Reverse<(SimTime, u64)>>,
     planned: Reflector,
+    /// Pushed lines that left the buffer unused.
+    left: Reflector,
     /// Lines that inferences under way at the device will give, by their ends, and when they are expected to be asked for.
     inferred: VecDeque<(SimTime, u64, SimTime)>,
     /// Hits that the device has not been told of.
@@ -169,6 +186,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             arrivals: Arrivals::default(),
             schedule: BinaryHeap::with_capacity(1024),
             planned: Reflector::new((2 * ahead[1]).max(64)),
+            left: Reflector::new(if config.place == Place::Device { BUFFERS_LEFT * config.buffer_lines } else { 1 }),
             inferred: VecDeque::new(),
             notices: [(Seen { line: 0, counter: 0 }, SimTime::ZERO); HITS_OF_A_NOTICE],
             noticed: 0,
@@ -208,6 +226,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         let mut predicted = std::mem::take(&mut self.predicted);
         for seen in requests {
             self.buffer.remove(seen.line);
+            self.left.remove(seen.line);
             self.forget(seen.line);
             if learns {
                 predicted.clear();
@@ -225,8 +244,18 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
     /// Takes a line off the schedule, or out of what is inferred; returns whether it was there.
     fn forget(&mut self, line: u64) -> bool {
         let was_planned = self.planned.remove(line).is_some();
+        if was_planned {
+            self.release(line);
+        }
         let inferred = self.inferred.iter().position(|inferred| inferred.1 == line);
         inferred.map(|place| self.inferred.remove(place)).is_some() || was_planned
+    }
+
+    /// A scheduled line will not be pushed.
+    fn release(&mut self, line: u64) {
+        if self.config.place == Place::Device {
+            self.expander.device_mut().release(line * CACHE_LINE_BYTES);
+        }
     }
 
     /// Fetches what is due by `until`, and plans what inferences have given by then, in the order of their times.
@@ -270,7 +299,13 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             }
         };
         self.counters.fetched += 1;
-        self.counters.unused += u64::from(self.buffer.insert(Held { line, issued, arrives }).is_some());
+        self.left.remove(line);
+        if let Some(unused) = self.buffer.insert(Held { line, issued, arrives }) {
+            self.counters.unused += 1;
+            if self.config.place == Place::Device && self.left.find(unused.line).is_none() {
+                self.left.insert(unused);
+            }
+        }
     }
 
     /// Shows the predictor a request of time `at` that it learns of at `now`.
@@ -337,7 +372,10 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         if self.config.spoiled > 0.0 && self.rng.unit() < self.config.spoiled {
             due += (self.config.end_to_end + self.config.lead) * 2;
         }
-        self.planned.insert(Held { line, issued: due, arrives: due });
+        if let Some(crowded_out) = self.planned.insert(Held { line, issued: due, arrives: due }) {
+            self.counters.crowded_out += 1;
+            self.release(crowded_out.line);
+        }
         self.schedule.push(Reverse((due, line)));
     }
 
@@ -398,8 +436,11 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             self.fetch_due(arrives);
         }
         let answered = self.expander.answer(arrives, access);
+        let left = self.left.remove(seen.line).is_some();
         if self.forget(seen.line) {
             self.counters.late_scheduled += 1;
+        } else if left && self.buffer.find(seen.line).is_none() {
+            self.counters.early += 1;
         }
         let done = match self.buffer.remove(seen.line) {
             // A push that is under way comes before the answer: the host takes what is there first.

@@ -170,6 +170,52 @@ fn eight_hits_make_a_notice() {
     assert_eq!((memory.counters().hits, memory.counters().requests), (16, 17));
 }
 
+/// Predicts so many lines at a distance after the first, once.
+struct Ladder {
+    lines: u32,
+    stride: u64,
+}
+
+impl Predictor for Ladder {
+    fn observe(&mut self, seen: Seen, _: u32, predicted: &mut Vec<Predicted>) {
+        let lines = std::mem::take(&mut self.lines);
+        predicted
+            .extend((1..=lines).map(|after| Predicted { line: seen.line + u64::from(after) * self.stride, after }));
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+}
+
+#[test]
+fn lines_at_any_distance_are_pushed_once_they_were_scheduled() {
+    for stride in [1, 4, 32, 64, 67] {
+        let mut memory = memory(Place::Device, 0, Ladder { lines: 64, stride });
+        load(&mut memory, AT(0), 0);
+        load(&mut memory, AT(1_000_000), 9_999_999);
+        let counters = memory.counters();
+        assert_eq!((counters.fetched, counters.crowded_out), (64, 0), "stride {stride}");
+    }
+}
+
+#[test]
+fn a_line_that_left_before_it_was_asked_for_was_not_in_time() {
+    // Three times as many lines as the buffer holds: those that it holds no more are asked for.
+    let mut memory = memory(Place::Device, 0, Ladder { lines: 768, stride: 1 });
+    memory.planned = Reflector::new(4096);
+    load(&mut memory, AT(0), 0);
+    load(&mut memory, AT(1_000_000), 9_999_999);
+    let unused = memory.counters().unused;
+    assert!((500..=520).contains(&unused), "{unused}");
+    for line in 1..=768 {
+        load(&mut memory, AT(2_000_000 + line * 10_000), line);
+    }
+    let counters = *memory.counters();
+    assert_eq!((counters.hits, counters.early), (768 - unused, unused));
+    assert!(counters.timeliness().is_some_and(|share| (share - 1.0 / 3.0).abs() < 0.02), "{:?}", counters.timeliness());
+}
+
 #[test]
 fn a_line_that_arrives_when_it_is_expected_is_not_asked_for() {
     // A constant stream that the oracle knows: all but the first lines are in the buffer in time, at every depth of switches.

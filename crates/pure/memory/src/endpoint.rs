@@ -2,7 +2,6 @@
 //!
 //! Source of what annotations do: [P] sheet micro-cxl-ssd §3.5 to §3.7, with its assumptions marked there.
 
-use crate::ahead::Stages;
 use crate::device_queue::DeviceQueue;
 use crate::dram::{Dram, DramConfig};
 use crate::error::MemoryError;
@@ -10,12 +9,18 @@ use crate::lent::{Found, Lent};
 use crate::medium::{Medium, MediumConfig};
 use crate::page_cache::{LookUp, PAGE_BYTES, PageCache};
 use crate::path::{Device, Served};
-use flashyard_cache::{Evicted, Policy, PolicyKind};
+use flashyard_cache::{Policy, PolicyKind};
 use flashyard_cxl::{Buffering, CACHE_LINE_BYTES, DevLoad, MemoryAccess, Transaction};
 use flashyard_units::{SimSpan, SimTime};
+use std::collections::VecDeque;
+
+mod staging;
 
 /// Pages among which a walk is recognized by the one before. [A] as many as functions of a program
 const RECENT: usize = 64;
+
+/// Places for lines on their way: more are rare.
+const COMING: usize = 512;
 
 /// Parameters of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +39,8 @@ pub struct EndpointConfig {
     /// fetches nothing, and a load asks the medium for its page even while lines of it are buffered, which are laid over what the medium
     /// gives. Source: \[X\] SimpleSSD, whose cache without read caching passes reads on and is not asked.
     pub buffers_lines: bool,
-    /// Whether a load whose page is not kept reads its line alone from the medium, and not the page.
+    /// Whether a load whose page is not kept reads its line alone from the medium, and not the page. Where internal DRAM buffers lines, a
+    /// line that is staged to be pushed is brought alone as well: flash senses its page, unless the register of its die has it.
     pub reads_lines: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
     pub reads_annotations: bool,
@@ -49,6 +55,18 @@ pub struct EndpointConfig {
     pub medium: MediumConfig,
 }
 
+impl EndpointConfig {
+    /// Whether lines are staged for themselves, and not with their pages.
+    fn stages_lines(&self) -> bool {
+        self.reads_lines && self.buffers_lines && !self.caches_loads && !self.reads_annotations
+    }
+
+    /// Time that an idle medium takes for what is staged: a line, or its page.
+    pub fn stage_time(&self) -> SimSpan {
+        if self.stages_lines() { self.medium.line_read() } else { self.medium.page_read() }
+    }
+}
+
 /// Counts of an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCounters {
@@ -56,7 +74,7 @@ pub struct EndpointCounters {
     pub requests: u64,
     /// Requests whose page was in the internal DRAM, or on its way there.
     pub hits: u64,
-    /// Pages fetched ahead.
+    /// Pages fetched ahead, or lines where those are staged for themselves.
     pub prefetched: u64,
     /// Lines that were read to be pushed.
     pub pushed: u64,
@@ -98,8 +116,27 @@ impl EndpointCounters {
 struct Page {
     ready: SimTime,
     dirty: bool,
-    /// Whether lines that stores left are all that is there of it.
+    /// Whether lines that stores left, and those that were staged, are all that is there of it.
     is_partial: bool,
+    /// Of such a page the lines that were staged, as bits.
+    lines: u64,
+}
+
+impl Page {
+    /// Whether a line of it answers loads.
+    fn has(&self, address: u64) -> bool {
+        !self.is_partial || self.lines & line_bit(address) != 0
+    }
+}
+
+/// The bit of a line among those of its page.
+const fn line_bit(address: u64) -> u64 {
+    1 << (address % PAGE_BYTES / CACHE_LINE_BYTES)
+}
+
+/// The number of a line on the medium.
+const fn line_of(page: u32, address: u64) -> u64 {
+    page as u64 * (PAGE_BYTES / CACHE_LINE_BYTES) + address % PAGE_BYTES / CACHE_LINE_BYTES
 }
 
 /// The part of the internal DRAM that a page belongs in.
@@ -121,6 +158,10 @@ pub struct Endpoint {
     /// DRAM of other drives that pages may go to.
     lent: Option<Lent>,
     pages: Vec<Page>,
+    /// Of each place: lines of its page that were staged and not pushed yet, for which it stays.
+    staged: Vec<u32>,
+    /// Lines that were staged for themselves and are on their way, with their arrivals; some have arrived.
+    coming: VecDeque<(u64, SimTime)>,
     /// Pages that were asked for last, and the place of the next one.
     recent: [u32; RECENT],
     next_recent: usize,
@@ -170,6 +211,8 @@ impl Endpoint {
             lent: None,
             passing: (passing > 0).then(|| config.policy.cache(passing)),
             pages: vec![Page::default(); pages as usize],
+            staged: vec![0; pages as usize],
+            coming: VecDeque::with_capacity(COMING),
             recent: [u32::MAX; RECENT],
             next_recent: 0,
             medium,
@@ -226,7 +269,7 @@ impl Endpoint {
         if self.slot_of(page).is_none() {
             let inserted = self.kept.insert(page.into());
             let is_partial = changed && self.buffers_stores_alone();
-            self.pages[inserted.slot as usize] = Page { ready: SimTime::ZERO, dirty: changed, is_partial };
+            self.pages[inserted.slot as usize] = Page { dirty: changed, is_partial, ..Page::default() };
             if let (Some(lent), Some(evicted)) = (&mut self.lent, inserted.evicted) {
                 lent.take(SimTime::ZERO, evicted.key as u32);
             }
@@ -243,21 +286,24 @@ impl Endpoint {
                 left.push(evicted);
             }
             // All are written before the first comes in again: it takes the slot of another one.
-            let held: Vec<Page> = left.iter().map(|evicted| self.pages[self.place(part, evicted.slot)]).collect();
+            let held: Vec<(u32, Page, u32)> = left.iter().map(|evicted| self.take_out(part, *evicted)).collect();
             for evicted in &left {
                 let (place, page) = (self.place(part, evicted.slot), evicted.key as u32);
                 if std::mem::take(&mut self.pages[place].dirty) {
-                    self.complete(now, place, page);
+                    if self.pages[place].is_partial {
+                        self.complete(now, page);
+                    }
                     let written = self.medium.write(now, page, true);
                     ends = ends.max(written.programmed);
                 }
             }
-            for (evicted, held) in left.into_iter().zip(held) {
+            for (key, held, staged) in held {
                 if let Some(policy) = self.policy(part) {
-                    let inserted = policy.insert(evicted.key);
+                    let inserted = policy.insert(key.into());
                     let place = self.place(part, inserted.slot);
                     // A page on its way has still to come.
-                    self.pages[place] = Page { dirty: false, is_partial: false, ..held };
+                    self.pages[place] = Page { dirty: false, is_partial: held.is_partial && !held.dirty, ..held };
+                    self.staged[place] = staged;
                 }
             }
         }
@@ -266,10 +312,8 @@ impl Endpoint {
 
     /// Reads a page whose stored lines alone are there, so that it can be written: the medium is busy with it, and what is written waits
     /// in the medium's own buffer, from which programs come later than the read ends.
-    fn complete(&mut self, now: SimTime, place: usize, page: u32) {
-        if std::mem::take(&mut self.pages[place].is_partial) {
-            self.medium.read(now, page);
-        }
+    fn complete(&mut self, now: SimTime, page: u32) {
+        self.medium.read(now, page);
     }
 
     #[inline]
@@ -302,16 +346,27 @@ impl Endpoint {
         Some(self.place(Part::Passing, slot))
     }
 
-    /// Notes a load of a page, and says where it lies, if all of it is there.
+    /// Notes a load of a line, and says where its page lies, if the line is there and not by a store alone.
     #[inline]
-    fn touch_whole(&mut self, page: u32) -> Option<usize> {
+    fn touch_line(&mut self, page: u32, address: u64) -> Option<usize> {
         if self.buffers_stores_alone() {
             let slot = self.kept.slot_of(page.into())?;
-            if self.pages[slot as usize].is_partial {
+            if !self.pages[slot as usize].has(address) {
                 return None;
             }
         }
         self.touch(page)
+    }
+
+    /// When a line is there whose page lies in a place.
+    #[inline]
+    fn ready(&self, place: usize, page: u32, address: u64) -> SimTime {
+        if !self.pages[place].is_partial {
+            return self.pages[place].ready;
+        }
+        let line = line_of(page, address);
+        let coming = self.coming.iter().rev().find(|coming| coming.0 == line);
+        coming.map_or(SimTime::ZERO, |coming| coming.1)
     }
 
     fn slot_of(&self, page: u32) -> Option<u32> {
@@ -325,21 +380,22 @@ impl Endpoint {
         let part = if self.passing.is_none() { Part::Kept } else { part };
         let Some(policy) = self.policy(part) else { return (0, now) };
         let inserted = policy.insert(page.into());
-        let place = self.place(part, inserted.slot);
+        let (place, left) = self.keep_staged(page, part, inserted);
         let mut accepted = now;
-        if let Some(Evicted { key, slot }) = inserted.evicted {
-            let left = self.place(part, slot);
-            if self.pages[left].dirty {
+        if let Some((key, left)) = left {
+            if left.dirty {
                 self.counters.written_back += 1;
-                self.complete(now, left, key as u32);
-                accepted = self.medium.write(now, key as u32, false).accepted;
+                if left.is_partial {
+                    self.complete(now, key);
+                }
+                accepted = self.medium.write(now, key, false).accepted;
                 self.queue.note(now, accepted);
             }
             if let Some(lent) = &mut self.lent {
-                lent.take(now, key as u32);
+                lent.take(now, key);
             }
         }
-        self.pages[place] = Page { ready: ready.max(accepted), dirty: false, is_partial: false };
+        self.pages[place] = Page { ready: ready.max(accepted), ..Page::default() };
         (place, accepted)
     }
 
@@ -402,9 +458,9 @@ impl Endpoint {
     fn load(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
         let annotation = access.annotation;
         let bufferable = self.config.reads_annotations && annotation.buffering == Buffering::Bufferable;
-        if let Some(place) = self.touch_whole(page) {
+        if let Some(place) = self.touch_line(page, access.address) {
             self.counters.hits += 1;
-            let ready = self.pages[place].ready;
+            let ready = self.ready(place, page, access.address);
             let begins = ready.max(at);
             let done = self.in_dram(at, begins, access.address);
             self.counters.medium += begins.since(at);
@@ -517,7 +573,7 @@ impl Device for Endpoint {
         let last = address + (lines.max(1) - 1) * CACHE_LINE_BYTES;
         for page in address / PAGE_BYTES..=last / PAGE_BYTES {
             self.forget_turn();
-            self.stage(at, page * PAGE_BYTES);
+            self.bring(at, self.page_of(page * PAGE_BYTES));
             let turn = at + self.medium.take_turn();
             self.queue.note(at, turn);
         }
@@ -529,30 +585,6 @@ impl Device for Endpoint {
 
     fn load_at(&self, now: SimTime) -> DevLoad {
         self.queue.load_at(now, self.medium.is_collecting(now))
-    }
-}
-
-impl Stages for Endpoint {
-    fn stage(&mut self, now: SimTime, address: u64) -> SimTime {
-        let page = self.page_of(address);
-        if let Some(place) = self.touch(page) {
-            if std::mem::take(&mut self.pages[place].is_partial) {
-                self.counters.prefetched += 1;
-                self.pages[place].ready = self.medium.read(now, page);
-            }
-            return self.pages[place].ready.max(now);
-        }
-        self.counters.prefetched += 1;
-        let ready = self.fetch(now, page);
-        let (place, _) = self.insert(now, page, Part::Kept, ready);
-        self.pages[place].ready
-    }
-
-    /// A page that has left internal DRAM since it was staged is read again.
-    fn take(&mut self, now: SimTime, address: u64) -> Served {
-        self.counters.pushed += 1;
-        let ready = self.stage(now, address);
-        Served { at: self.in_dram(now, ready, address), from_medium: ready > now }
     }
 }
 

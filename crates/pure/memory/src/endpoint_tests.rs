@@ -1,6 +1,7 @@
 //! An endpoint request by request, with the laws that hold over any sequence of them.
 
 use super::*;
+use crate::ahead::Stages;
 use crate::lent::LentConfig;
 use crate::path::PathConfig;
 use flashyard_cxl::Annotation;
@@ -158,6 +159,7 @@ fn a_buffer_of_stores_answers_no_load_and_completes_a_page_before_it_is_written(
     let load = endpoint.serve(AT(1000), &of(Transaction::Load, 7));
     assert_eq!((load.at, endpoint.counters().hits), (AT(1010 + 3000), 0), "the medium has the rest of its page");
     assert_eq!(endpoint.stage(AT(5000), 7 * PAGE_BYTES), AT(8000), "a page that is staged is read as well");
+    endpoint.release(7 * PAGE_BYTES);
     assert!(!endpoint.serve(AT(9000), &of(Transaction::Load, 7)).from_medium);
     assert_eq!(endpoint.flush(AT(20_000)), AT(120_000), "all of it is there");
     endpoint.serve(AT(200_000), &of(Transaction::Store, 9));
@@ -214,6 +216,86 @@ fn a_page_on_its_way_is_not_there_after_a_flush() {
     assert_eq!(endpoint.stage(AT(0), 7 * PAGE_BYTES), AT(3000));
     assert_eq!(endpoint.flush(AT(100)), AT(100), "nothing is changed");
     assert_eq!(endpoint.stage(AT(200), 7 * PAGE_BYTES), AT(3000), "it is still to come");
+}
+
+#[test]
+fn a_page_that_is_staged_stays_until_it_is_pushed() {
+    for policy in [PolicyKind::Lru, PolicyKind::S3Fifo] {
+        let mut endpoint = Endpoint::new(EndpointConfig { policy, ..config(false) }).expect("it is possible");
+        let address = |page: u64| page * PAGE_BYTES;
+        for page in 0..16 {
+            endpoint.stage(AT(0), address(page));
+        }
+        // Twice as many pages as there are frames come and go meanwhile.
+        for page in 100..164 {
+            endpoint.serve(AT(1_000_000), &access(Transaction::Load, page, Annotation::default()));
+        }
+        endpoint.release(address(15));
+        for page in 0..15 {
+            assert!(!endpoint.take(AT(2_000_000), address(page)).from_medium, "{policy:?}: page {page} is there");
+        }
+        assert_eq!(endpoint.counters().prefetched, 16, "each was read once");
+        for page in 200..264 {
+            endpoint.serve(AT(3_000_000), &access(Transaction::Load, page, Annotation::default()));
+        }
+        let held = (0..16).filter(|&page| endpoint.slot_of(page).is_some()).count();
+        assert!(policy != PolicyKind::Lru || held == 0, "nothing holds them any more: {held}");
+    }
+}
+
+#[test]
+fn a_line_that_is_staged_takes_what_a_loaded_line_takes_where_the_device_reads_lines() {
+    let lines = EndpointConfig { caches_loads: false, buffers_lines: true, reads_lines: true, ..config(false) };
+    let mut endpoint = Endpoint::new(lines).expect("it is possible");
+    let page = 7 * PAGE_BYTES;
+    let load = |address| MemoryAccess::lines(Transaction::Load, address, 1);
+    assert_eq!(endpoint.stage(AT(0), page), AT(750), "a part of 256 bytes, and not sixteen");
+    assert_eq!((lines.stage_time(), endpoint.stage(AT(100), page)), (SimSpan::from_ns(750), AT(750)), "on its way");
+    assert!(endpoint.serve(AT(5000), &load(page + 64)).from_medium, "its page is not there");
+    assert!(!endpoint.serve(AT(6000), &load(page)).from_medium && !endpoint.take(AT(7000), page).from_medium);
+    // A line on its way is waited for; a store to another line of its page waits for nothing.
+    endpoint.stage(AT(10_000), page + 1024);
+    assert!(endpoint.serve(AT(10_000), &MemoryAccess::lines(Transaction::Store, page + 128, 1)).at < AT(10_100));
+    let waits = endpoint.serve(AT(10_000), &load(page + 1024));
+    assert!(waits.from_medium && waits.at >= AT(10_750) && waits.at < AT(10_900), "{waits:?}");
+    assert!(endpoint.serve(AT(20_000), &load(page + 128)).from_medium, "stored, and not staged");
+    assert_eq!(endpoint.flush(AT(30_000)), AT(30_000 + 3000 + 100_000), "the rest is read first");
+    assert_eq!(endpoint.counters().prefetched, 2);
+}
+
+#[test]
+fn further_lines_of_a_page_come_from_the_register_of_its_die() {
+    let geometry = flashyard_flash::Geometry {
+        channels: 2,
+        dies_per_channel: 2,
+        planes_per_die: 1,
+        blocks_per_plane: 64,
+        pages_per_block: 32,
+        page_bytes: 4096,
+        pages_per_program: 1,
+    };
+    let medium = MediumConfig::Flash(crate::flash::FlashConfig {
+        geometry,
+        spare: 0.25,
+        read: SimSpan::from_us(3),
+        program: SimSpan::from_us(100),
+        erase: SimSpan::from_ms(1),
+        suspend: None,
+        channel_rate: ByteRate::from_mb(640),
+        buffer_pages: 8,
+        collect_below: 0.1,
+        collect_always_below: 0.04,
+        worn_in: false,
+        collection_due: false,
+        seed: 1,
+    });
+    let lines = EndpointConfig { caches_loads: false, buffers_lines: true, reads_lines: true, medium, ..config(false) };
+    let mut endpoint = Endpoint::new(lines).expect("it is possible");
+    // 64 bytes take 100 ns on a channel.
+    assert_eq!(lines.stage_time(), SimSpan::from_ns(3100));
+    assert_eq!(endpoint.stage(AT(0), 0), AT(3100));
+    assert_eq!(endpoint.stage(AT(0), 64), AT(3200), "sensed once for both");
+    assert_eq!(endpoint.stage(AT(10_000), 128), AT(10_100), "the die has it still");
 }
 
 #[test]

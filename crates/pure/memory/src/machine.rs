@@ -385,7 +385,7 @@ impl<M: Memory> Machine<M> {
             return None;
         }
         let is_load = access.kind == AccessKind::Load;
-        let found = self.look_up(number, line, !is_load);
+        let found = self.caches.access(number, line, !is_load, &mut self.left);
         let levels = self.config.levels.len();
         let (core, last) = (&mut self.cores[number], levels.saturating_sub(1));
         let done = if found < levels {
@@ -411,18 +411,13 @@ impl<M: Memory> Machine<M> {
         };
         let core = &mut self.cores[number];
         core.finish(is_load, now, done);
-        Some(Answered { number: core.number, at: now, latency: done.since(now), by_memory: found == levels })
-    }
-
-    /// Looks a line up and writes changed lines that leave the last level for it. The level that had it; their number where none had.
-    #[inline]
-    fn look_up(&mut self, number: usize, line: u64, write: bool) -> usize {
-        let found = self.caches.access(number, line, write, &mut self.left);
+        let answered = Answered { number: core.number, at: now, latency: done.since(now), by_memory: found == levels };
+        // The access has its register by now: changed lines that leave for it wait for others, after it.
         for place in 0..self.left.len() {
             self.write_back(number, self.left[place]);
         }
         self.left.clear();
-        found
+        Some(answered)
     }
 
     /// Writes a changed line to the memory.

@@ -231,3 +231,50 @@ fn a_flush_writes_each_changed_line_once_and_waits_for_the_memory() {
     let counters = *machine.counters().next().expect("there is a core");
     assert_eq!(counters.loads + counters.stores, counters.hits.iter().sum::<u64>() + counters.misses);
 }
+
+/// A memory that takes a microsecond, and notes the most requests that were under way when one came.
+#[derive(Default)]
+struct Counting(Vec<SimTime>, usize);
+
+impl Memory for Counting {
+    fn limits(&self) -> flashyard_cxl::MemoryLimits {
+        flashyard_cxl::MemoryLimits { bytes: u64::MAX, access_bytes: 64, atomics: false }
+    }
+
+    fn access(&mut self, now: SimTime, _: u64, _: &MemoryAccess) -> Completes {
+        self.0.retain(|end| *end > now);
+        self.0.push(now + SimSpan::from_us(1));
+        self.1 = self.1.max(self.0.len());
+        Completes::At(now + SimSpan::from_us(1))
+    }
+}
+
+/// Accesses to a first level of two lines and a last one of two: the last of them misses, and two changed lines leave for it.
+fn pushing_two_out() -> (MachineConfig, std::vec::IntoIter<Access>) {
+    let levels = vec![level(128, 2, 4, false), level(128, 2, 20, true)];
+    let of = |(kind, line): (AccessKind, u64)| Access { kind, address: line * 64, gap: 10_000, ..Access::default() };
+    let (load, store) = (AccessKind::Load, AccessKind::Store);
+    let (x, a, b) = (0, 1, 2);
+    let steps = [(store, x), (store, a), (load, x), (store, b), (load, x), (load, a), (load, a), (load, b)];
+    (MachineConfig { levels, last_misses: 1, ..config() }, steps.map(of).to_vec().into_iter())
+}
+
+#[test]
+fn no_more_requests_are_under_way_than_there_are_registers() {
+    let (config, accesses) = pushing_two_out();
+    let mut machine = Machine::new(config, Counting::default()).expect("it is possible");
+    machine.run(&mut [accesses], u64::MAX);
+    let counters = *machine.counters().next().expect("there is a core");
+    assert_eq!((counters.requests, machine.memory().1), ([4, 2], 1));
+}
+
+#[test]
+fn the_wait_of_a_written_line_for_its_register_is_no_time_of_the_access_that_pushed_it_out() {
+    let (config, accesses) = pushing_two_out();
+    let mut machine = machine(config, 1000);
+    machine.run(&mut [accesses], u64::MAX);
+    let counters = *machine.counters().next().expect("there is a core");
+    assert_eq!((counters.misses, counters.memory_latency), (4, SimSpan::from_ns(4 * (1000 + 5))));
+    // The second of two lines that leave waits for the first, and that one for the miss.
+    assert!(counters.stalls.misses > SimSpan::from_ns(1900), "{:?}", counters.stalls);
+}

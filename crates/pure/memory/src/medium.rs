@@ -39,6 +39,14 @@ impl MediumConfig {
         }
     }
 
+    /// Time in which an idle medium gives a line.
+    pub fn line_read(&self) -> SimSpan {
+        match self {
+            Self::Flash(flash) => flash.read + flash.channel_rate.span_of(CACHE_LINE_BYTES),
+            Self::InPlace { read, .. } => *read,
+        }
+    }
+
     /// Time in which an idle medium gives a page.
     pub fn page_read(&self) -> SimSpan {
         match self {

@@ -131,6 +131,23 @@ impl<D: Device> Expander<D> {
     pub fn times(&self) -> PathTimes {
         self.times
     }
+
+    /// Payload bytes that went to the device, and that came from it.
+    pub fn payload(&self) -> [u64; 2] {
+        [Direction::In, Direction::Out].map(|direction| self.link.payload(direction))
+    }
+
+    /// Puts the messages of a hint at these lines on the link, the last of them excluded. A hint is a request without an answer, a slot on the
+    /// link. \[P\] sheet micro-cxl-gpu §3.2
+    #[inline]
+    pub fn carry_hint(&mut self, first: u64, end: u64) {
+        carry_hint(&mut self.link, first, end);
+    }
+}
+
+fn carry_hint(link: &mut Link, first: u64, end: u64) {
+    let messages = SpeculativeRead::of_lines(first, end).count() as u64;
+    link.stream(Direction::In, messages * SpeculativeRead::BYTES);
 }
 
 impl<D: Device> Memory for Expander<D> {
@@ -166,8 +183,7 @@ impl<D: Device> Expander<D> {
         self.config.link_rate.span_of(flashyard_cxl::wire_bytes(payload))
     }
 
-    /// Hints at a load that is about to be sent. A hint is a request without an answer, a slot on the link. \[P\] sheet
-    /// micro-cxl-gpu §3.2
+    /// Hints at a load that is about to be sent.
     #[inline]
     pub(crate) fn hint(&mut self, now: SimTime, address: u64) {
         if self.hints.is_some() {
@@ -180,8 +196,7 @@ impl<D: Device> Expander<D> {
         let Self { hints: Some(hints), link, device, config, .. } = self else { return };
         let at = now + config.one_way();
         hints.hint(now, address / CACHE_LINE_BYTES, |first, end| {
-            let messages = SpeculativeRead::of_lines(first, end).count() as u64;
-            link.stream(Direction::In, messages * SpeculativeRead::BYTES);
+            carry_hint(link, first, end);
             device.hint(at, first * CACHE_LINE_BYTES, end - first);
         });
     }

@@ -23,6 +23,13 @@ pub struct Held {
 
 const NOTHING: Held = Held { line: NO_LINE, issued: SimTime::ZERO, arrives: SimTime::ZERO };
 
+/// The set of a line of so many: a hash, so that lines at equal distances are in all sets and not in a part of them. \[X\] the multiplier of
+/// Knuth's multiplicative hashing, 2^64 over the golden ratio
+#[inline]
+const fn set_of(line: u64, sets: u64) -> usize {
+    ((line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % sets) as usize
+}
+
 /// Lines by set, the oldest leaving first.
 #[derive(Clone, Debug)]
 pub struct Reflector {
@@ -45,7 +52,7 @@ impl Reflector {
 
     #[inline]
     fn set_of(&self, line: u64) -> usize {
-        (line % self.next.len() as u64) as usize
+        set_of(line, self.next.len() as u64)
     }
 
     #[inline]
@@ -98,7 +105,7 @@ mod tests {
     impl Naive {
         fn insert(&mut self, line: u64) -> Option<u64> {
             let count = self.sets.len() as u64;
-            let (places, hand) = &mut self.sets[(line % count) as usize];
+            let (places, hand) = &mut self.sets[set_of(line, count)];
             if let Some(hole) = places.iter_mut().find(|place| place.is_none()) {
                 *hole = Some(line);
                 return None;
@@ -110,7 +117,7 @@ mod tests {
 
         fn remove(&mut self, line: u64) -> bool {
             let count = self.sets.len() as u64;
-            let (places, _) = &mut self.sets[(line % count) as usize];
+            let (places, _) = &mut self.sets[set_of(line, count)];
             match places.iter_mut().find(|place| **place == Some(line)) {
                 Some(place) => {
                     *place = None;
@@ -139,6 +146,16 @@ mod tests {
                     prop_assert_eq!(buffer.find(line), None);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lines_at_equal_distances_are_in_all_sets() {
+        for stride in [1, 2, 4, 16, 32, 64, 67, 4096] {
+            let mut buffer = Reflector::new(256);
+            let held = |number: u64| Held { line: 1_000_000 + number * stride, ..NOTHING };
+            let left = (0..128).filter(|&number| buffer.insert(held(number)).is_some()).count();
+            assert!(left <= 4, "half of its places are enough for them: {left} left at a stride of {stride}");
         }
     }
 

@@ -163,14 +163,14 @@ impl Parts {
     }
 
     /// The latency from end to end that enumeration finds for a device of so many pages behind CXL, and the time that its medium takes
-    /// for a page.
+    /// for what is staged.
     fn latencies(&self, pages: u32) -> Result<(SimSpan, SimSpan), MemoryError> {
         let aware = self.ahead.is_none_or(|ahead| ahead.aware);
         let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
         let mut topology = self.topology(&path, pages)?;
         topology.write_latencies(&path);
         let found = topology.devices.first().map_or(0, |device| device.end_to_end_ns);
-        Ok((SimSpan::from_ns(found.into()), self.endpoint.medium.page_read()))
+        Ok((SimSpan::from_ns(found.into()), self.endpoint.stage_time()))
     }
 }
 

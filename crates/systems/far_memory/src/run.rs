@@ -59,6 +59,8 @@ pub struct Figures {
     pub time: SimSpan,
     /// Counts of all cores together.
     pub cores: CoreCounters,
+    /// Instructions of each core.
+    pub instructions: Vec<u64>,
     /// Latencies of accesses that went to the memory.
     pub latencies: LatencyHistogram,
     /// Times of persistent stores and flushes.
@@ -75,7 +77,8 @@ pub struct Figures {
     pub lent: Option<LentCounters>,
     /// Counts of lines fetched ahead over the measured part, and the cost of predicting them.
     pub ahead: Option<(AheadCounters, Cost)>,
-    /// Mean interval of a thousand loads of the memory after the other, in nanoseconds.
+    /// Mean interval of a thousand loads of the memory after the other, in nanoseconds; where a program has several windows, that of accesses
+    /// to the last level in each of them, hits and misses.
     pub intervals_ns: Vec<f64>,
     /// Requests that DRAM on the processor has answered.
     pub local_requests: u64,
@@ -102,8 +105,12 @@ impl Figures {
 
     /// Share of the accesses to the last level that it answers.
     pub fn last_level_hits(&self) -> f64 {
-        let hits = self.levels.checked_sub(1).map_or(0, |last| self.cores.hits[last]);
-        hits as f64 / (hits + self.cores.misses).max(1) as f64
+        (self.last_level_accesses() - self.cores.misses) as f64 / self.last_level_accesses().max(1) as f64
+    }
+
+    /// Accesses to the last level: its hits and misses.
+    fn last_level_accesses(&self) -> u64 {
+        self.levels.checked_sub(1).map_or(0, |last| self.cores.hits[last]) + self.cores.misses
     }
 
     /// Laws that do not hold, in words.
@@ -345,7 +352,7 @@ pub(crate) fn run_prepared(
             let so_far = &mut so_far[number];
             let here = Counts::of(&machine);
             let before = here.since(&so_far.counts);
-            let misses = so_far.misses;
+            let accesses = so_far.last_level;
             machine.measure_on(std::mem::take(&mut so_far.measured));
             if !go_on(&mut machine, &mut sources, measured)? {
                 return Ok(None);
@@ -354,11 +361,11 @@ pub(crate) fn run_prepared(
                 return Err(error);
             }
             let mut of_program = before.figures(&machine, levels, cores);
-            so_far.misses = of_program.cores.misses;
+            so_far.last_level = of_program.last_level_accesses();
             if windows > 1 {
-                // A window has too few requests for intervals of a thousand: it has its own mean.
+                // A window has too few requests for intervals of a thousand: it has its own mean, of what the last level is asked for.
                 let took = machine.drained().saturating_since(here.at).as_ps() as f64 / 1e3;
-                so_far.intervals_ns.push(took / (so_far.misses - misses).max(1) as f64);
+                so_far.intervals_ns.push(took / (so_far.last_level - accesses).max(1) as f64);
                 of_program.intervals_ns.clone_from(&so_far.intervals_ns);
             }
             let begun = *so_far.begun.get_or_insert(here.at);
@@ -376,7 +383,8 @@ pub(crate) fn run_prepared(
 struct SoFar {
     counts: Counts,
     measured: Measured,
-    misses: u64,
+    /// Accesses to the last level.
+    last_level: u64,
     intervals_ns: Vec<f64>,
     /// Begin of its first measured part.
     begun: Option<SimTime>,
@@ -434,6 +442,7 @@ impl Counts {
         Figures {
             time: machine.drained().saturating_since(self.at),
             cores: sum(machine.counters()),
+            instructions: machine.counters().map(|core| core.instructions).collect(),
             latencies: machine.latencies().clone(),
             commits: machine.commits().clone(),
             endpoint: made.endpoint,

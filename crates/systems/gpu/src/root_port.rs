@@ -277,6 +277,7 @@ impl RootPort {
         hinter.hint(line, &Queues { under_way, queue, waiting }, |first, end| {
             counters.hints += 1;
             counters.hinted_lines += end - first;
+            memory.carry_hint(first, end);
             if let Far::Media(media) = memory.device_mut() {
                 media.hint(at, first, end - first);
             }
@@ -299,9 +300,11 @@ impl RootPort {
         self.is_over = true;
     }
 
-    /// Writes what was kept back, when the device has recovered.
+    /// Writes what was kept back, when the device has recovered and the queues have room to spare: in the background, so that requests of
+    /// threads find places. \[P\] [A] half of each queue
     fn flush(&mut self, now: SimTime) {
-        if self.is_over || self.hinter.load() > DevLoad::Optimal || self.queue.len() >= QUEUE / 2 {
+        let has_room = self.under_way.len() < QUEUE / 2 && self.queue.len() < QUEUE / 2;
+        if self.is_over || self.hinter.load() > DevLoad::Optimal || !has_room {
             return;
         }
         if let Some(line) = self.stores.as_mut().and_then(StoreStack::pop) {

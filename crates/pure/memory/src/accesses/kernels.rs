@@ -158,8 +158,9 @@ impl<'a> ShortestPaths<'a> {
     fn step(&mut self) {
         if self.edge < self.end {
             let (edge, to) = (self.edge, self.graph.ends[self.edge as usize]);
-            self.told.load(self.regions.edge(edge), 1);
+            // The weight comes first: a load that depends waits for the one before it, and the place of the distance is in the edge.
             self.told.load(self.regions.bytes() + u64::from(edge) * 4, 5);
+            self.told.load(self.regions.edge(edge), 1);
             self.told.tell(AccessKind::Load, self.regions.value(0, to), true, 2);
             self.edge += 1;
             let found = self.distances[self.vertex as usize] + Self::weight(edge);
@@ -349,6 +350,16 @@ mod tests {
             assert!(access.address < ShortestPaths::bytes(&graph));
         }
         assert_eq!(distances, expected);
+    }
+
+    #[test]
+    fn a_distance_waits_for_the_edge_that_leads_to_it() {
+        let graph = graph();
+        let mut kernel = ShortestPaths::new(&graph, 0);
+        let accesses: Vec<Access> = (0..10_000).filter_map(|_| kernel.next_access()).collect();
+        let read = |pair: &&[Access]| pair[1].function == 2 && pair[1].depends;
+        let waits: Vec<u16> = accesses.windows(2).filter(read).map(|pair| pair[0].function).collect();
+        assert!(waits.len() > 1_000 && waits.iter().all(|function| *function == 1), "after an edge, each of them");
     }
 
     #[test]

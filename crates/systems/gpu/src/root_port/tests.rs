@@ -35,6 +35,11 @@ fn port(kept: usize) -> RootPort {
     let medium = MediumConfig::InPlace { pages: 16, units: 2, read: ns(3_000), write: ns(1_250) };
     let expander = ExpanderConfig { dram, frames: 1, hints: HintFill::Pages, medium };
     let far = Far::Media(Box::new(MediaExpander::new(expander).expect("it is possible")));
+    port_before(far, dram, kept)
+}
+
+fn port_before(far: Far, dram: DramConfig, kept: usize) -> RootPort {
+    let ns = SimSpan::from_ns;
     let stack = StoreStack::new(Banks::new(dram).expect("it is possible"), LINES, kept);
     let path = PathConfig { link_rate: ByteRate::from_mb(31_500), port: ns(30), switches: 0, switch: SimSpan::ZERO };
     RootPort::new(ReadAhead::Window, Some(stack), path, far)
@@ -203,4 +208,47 @@ fn a_store_that_is_kept_is_released_at_once() {
         }
     }
     assert!(kept > 64, "new ones, and some that were kept already");
+}
+
+#[test]
+fn kept_stores_wait_while_requests_fill_the_memory_queue() {
+    let ns = SimSpan::from_ns;
+    let dram = DramConfig {
+        channels: 1,
+        banks: 8,
+        row_bytes: 1024,
+        precharge: ns(10),
+        activate: ns(10),
+        column: ns(10),
+        burst: ns(3),
+        controller: ns(5),
+    };
+    // DRAM is never loaded heavily: the queues alone decide.
+    let far = Far::Dram(Box::new(Banks::new(dram).expect("it is possible")));
+    let mut port = port_before(far, dram, 64);
+    let stores = port.stores.as_mut().expect("it keeps stores");
+    assert!((64..LINES).all(|line| stores.put(line)));
+    for line in 0..QUEUE as u64 {
+        port.ask(SimTime::ZERO, line, false, line as u32);
+    }
+    let answers = std::mem::take(&mut port.answers);
+    assert_eq!(answers.len(), QUEUE);
+    for (number, (at, answer)) in answers.iter().enumerate() {
+        port.answered(*at, answer);
+        let under_way = QUEUE - 1 - number;
+        assert_eq!(port.counters.flushed > 0, under_way < QUEUE / 2, "{under_way} are under way");
+        if port.counters.flushed > 0 {
+            break;
+        }
+    }
+    assert!(port.kept() > 0 && port.counters.flushed == 1);
+}
+
+#[test]
+fn a_hint_takes_its_place_on_the_link() {
+    let mut port = port(0);
+    port.ask(SimTime::ZERO, 0, false, 0);
+    let hints = port.counters.hints;
+    assert!(hints > 0);
+    assert_eq!(port.memory.payload(), [Transaction::Load.request_bytes() + hints * 16, 80], "a slot, and an answer");
 }

@@ -125,6 +125,8 @@ pub(crate) struct PointRecord {
     /// Seconds of the measured part, of all programs that follow each other.
     pub(super) seconds: f64,
     pub(super) instructions: u64,
+    /// Those of each core.
+    pub(super) instructions_of: Vec<u64>,
     pub(super) misses_per_thousand: f64,
     /// Share of the accesses to the last level that it or the buffer answers.
     pub(super) hits: f64,
@@ -144,7 +146,8 @@ pub(crate) struct PointRecord {
     pub(super) bytes: u64,
     pub(super) operations: u64,
     pub(super) inferences: f64,
-    /// First and ninth decile of mean intervals between requests, of a thousand each or of a window each where there are several, in nanoseconds.
+    /// First and ninth decile of mean intervals, in nanoseconds: between a thousand requests each, or between accesses to the last level in a
+    /// window each where there are several.
     pub(super) interval_ns: [f64; 2],
 }
 
@@ -414,6 +417,7 @@ fn record(point: &Point, all: &[Figures]) -> PointRecord {
         point: point.name(),
         seconds: all.iter().map(|figures| figures.time.as_secs_f64()).sum(),
         instructions: core.instructions,
+        instructions_of: last.instructions.clone(),
         misses_per_thousand: last.misses_per_thousand(),
         hits: answered as f64 / (core.hits[level] + core.misses).max(1) as f64,
         requests: core.misses,
