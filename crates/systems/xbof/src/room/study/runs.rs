@@ -42,7 +42,7 @@ pub(crate) enum Run {
     },
     /// 4 KB sequential writes of Shrunk at depth 64.
     SmallWrites,
-    /// OC with this many busy drives, 64 KB sequential reads.
+    /// OC in an enclosure of this many drives, all of them busy, 64 KB sequential reads.
     OcScale(u32),
     /// The generator for a workload of Table 2, by its place there, at depth 16.
     Table2(Design, usize),
@@ -146,7 +146,7 @@ impl NamedRun for Run {
             }
             Self::Unloaded { design, read, kib } => (design, format!("random {} of {kib} KiB at depth 1", verb(read))),
             Self::SmallWrites => (Design::Shrunk, "sequential writes of 4 KiB at depth 64".to_owned()),
-            Self::OcScale(busy) => (Design::Oc, format!("sequential reads of 64 KiB at {busy} busy drives")),
+            Self::OcScale(busy) => (Design::Oc, format!("sequential reads of 64 KiB by all of {busy} drives")),
             Self::Table2(design, place) => (design, PUBLISHED[place].name.to_owned()),
             Self::Cores { design, cores, busy } => {
                 (design, format!("{} with the whole map, {cores} cores, {busy} busy drives", PUBLISHED[ALI_0].name))
@@ -214,7 +214,8 @@ fn carry_out(
         }
         Run::OcScale(busy) => {
             pattern(&mut scenario, true, true, 64, 64);
-            scenario.jbof.busy_drives = busy;
+            // The source varies the drives of the enclosure (§3.1), and these are all that share the host's memory.
+            (scenario.jbof.drives, scenario.jbof.busy_drives) = (busy, busy);
             Design::Oc
         }
         Run::Table2(design, place) => {
