@@ -25,7 +25,7 @@ const GROUPS: u32 = 10;
 pub(super) fn numbers(base: &JbofScenario) -> Vec<Number> {
     let mut numbers = lenders();
     numbers.extend(complex());
-    numbers.extend(latency());
+    numbers.extend(latency(base));
     numbers.extend(charged(base));
     let all: Vec<usize> = (0..APPLICATIONS.len()).collect();
     for (id, against) in [("applications-gain", Design::Shrunk), ("applications-conv", Design::Conv)] {
@@ -106,17 +106,27 @@ fn random_64k(design: Design) -> Run {
     Run::Micro { design, read: true, sequential: false, kib: 64 }
 }
 
-/// Time of a redirected read, and where it goes.
-fn latency() -> Vec<Number> {
+/// Sizes in KiB of the reads whose latency the source breaks down. Source: [P] sheet xbof §7, row 28.
+const BROKEN_DOWN_KIB: [u64; 2] = [4, 64];
+
+/// Time of a read, and where it goes.
+fn latency(base: &JbofScenario) -> Vec<Number> {
     let unloaded = |design, kib| Run::Unloaded { design, read: true, kib };
-    let both = |design| [unloaded(design, 4), unloaded(design, 64)];
+    let both = |design| BROKEN_DOWN_KIB.map(|kib| unloaded(design, kib));
+    // Firmware's waits for the map in its own memory are another part of the source's breakdown, "DRAM".
+    let stalls_us = BROKEN_DOWN_KIB.map(|kib| (base.drive.stall_per_slice.0 * (kib / 4)).as_us_f64());
     let compared = [both(Design::Xbof), both(Design::Conv)].concat();
     vec![
         Number::of("latency-flash", compared.clone(), |figures| {
             mean_gain(figures, |run| run.spent_us(&[Cause::Mapping, Cause::Bus, Cause::Die]))
         }),
-        Number::of("latency-processor", [random_64k(Design::Xbof), random_64k(Design::Conv)], |figures| {
-            mean_gain(figures, |run| run.core_seconds() / run.requests as f64)
+        Number::of("latency-processor", compared, move |figures| {
+            let (ours, theirs) = figures.split_at(stalls_us.len());
+            let gains = ours.iter().zip(theirs).zip(stalls_us).map(|((ours, theirs), stall_us)| {
+                let processor_us = |run: &RunRecord| run.spent_us(&[Cause::Core]) - stall_us;
+                percent_above(processor_us(ours), processor_us(theirs))
+            });
+            gains.sum::<f64>() / stalls_us.len() as f64
         }),
         Number::of("latency-inter-ssd", [random_64k(Design::Xbof), unloaded(Design::Conv, 64)], |figures| {
             let redirected = figures[0].lent_seconds() / (figures[0].core_seconds() / figures[0].requests as f64);
