@@ -162,8 +162,10 @@ fn charged(base: &JbofScenario) -> [Number; 2] {
     let commit = Number::of("log-commit", [writes], |figures| {
         let run = figures[0];
         let hits: u64 = run.drives.iter().map(|drive| drive.offsite_hits).sum();
-        let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64 / run.requests as f64;
-        1000.0 * (run.spent_us(&[Cause::InterDrive]) - remote_us)
+        let records: u64 = run.drives.iter().map(|drive| drive.redo_records).sum();
+        let remote_us = flashyard_fabric::FabricConfig::default().load.as_us_f64() * hits as f64;
+        let between_us = run.spent_us(&[Cause::InterDrive]) * run.requests as f64;
+        1000.0 * (between_us - remote_us) / records as f64
     });
     [dequeue, commit]
 }
