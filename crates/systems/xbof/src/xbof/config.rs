@@ -74,9 +74,9 @@ pub struct HarvestConfig {
     pub host_cost: SimSpan,
     /// Agent time to take and unwrap one DMA or flash operation. [P]
     pub agent_cost: SimSpan,
-    /// Time a reader holds the lock of a translation page. [A] sheet xbof §9.9
+    /// Time a reader holds the lock of a translation page of a shared map, and its core is busy with it. [A] sheet xbof §9.9
     pub read_lock: SimSpan,
-    /// Time a writer holds it. [A] sheet xbof §9.9
+    /// That of a writer. [A] sheet xbof §9.9
     pub write_lock: SimSpan,
     /// Redo-log commit of a mapping update in a borrowed segment. [P]
     pub log_commit: SimSpan,

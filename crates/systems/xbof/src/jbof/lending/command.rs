@@ -18,6 +18,15 @@ const ENTRIES_PER_LINE: u32 = 16;
 /// Time after which a lender looks again for room in a full ring. [A]
 const RING_RETRY: SimSpan = SimSpan::from_us(1);
 
+/// Costs to the firmware of a command whose map is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct MappingCosts {
+    /// Its core works while it holds the locks of the map: firmware that the drive alone would not need.
+    pub(in super::super) held: SimSpan,
+    /// Its core waits for locks and commits.
+    pub(in super::super) waits: SimSpan,
+}
+
 impl Lending {
     /// A command has reached a lender's shadow queue.
     pub(in super::super) fn arrive(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32) {
@@ -30,9 +39,10 @@ impl Lending {
         // The owner's firmware, at the lender's clock.
         let firmware = enclosure.drives[drive.index()].config().firmware;
         let mut job = enclosure.drives[lender.index()].job_of(&firmware, id, count);
+        let costs = self.mapping_costs(enclosure, now, id);
+        job.busy += costs.held;
         // Its core waits for remote lines instead of its own DRAM.
-        job.stall = remote_stall(enclosure, now, lender, drive, count);
-        job.stall += self.mapping_costs(enclosure, now, id);
+        job.stall = remote_stall(enclosure, now, lender, drive, count) + costs.waits;
         self.lent[lender.index()] += job.busy;
         self.ledger.lend(lender, drive, job.busy);
         enclosure.journeys[id as usize].time.add(Cause::InterDrive, job.stall);
@@ -49,36 +59,39 @@ impl Lending {
         enclosure.runner.queue.push(now + again, Event::Arrive { request: id });
     }
 
-    /// Costs of sharing the map to the firmware of a command, wherever it runs: waiting for the locks of its
-    /// translation pages while lenders walk them too, and the redo record of a change to borrowed memory.
+    /// Costs of sharing the map to the firmware of a command, wherever it runs: the locks of its translation pages while
+    /// lenders walk the map too or keep pages of it, and the redo record of a change to borrowed memory.
     #[inline]
-    pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> SimSpan {
+    pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> MappingCosts {
         let request = &enclosure.requests[id as usize];
         let &Request { drive, operation, first, count, source, .. } = request;
-        let mut cost = SimSpan::ZERO;
+        let mut costs = MappingCosts::default();
         if operation == Operation::Flush {
-            return cost;
+            return costs;
         }
         let source = (operation == Operation::Remap).then_some(source);
         let config = &enclosure.config.harvest;
-        if !self.harvest.bindings(drive).is_empty() {
+        let borrows_memory = enclosure.drives[drive.index()].data.cache.offsite_capacity() > 0;
+        if borrows_memory || !self.harvest.bindings(drive).is_empty() {
             let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
             let locks = &mut self.locks[drive.index()];
             for first in [Some(first), source].into_iter().flatten() {
                 for page in first / per_page..=(first + count - 1) / per_page {
-                    cost += if request.changes_data() {
-                        locks.write(now, page, config.write_lock)
+                    if request.changes_data() {
+                        costs.waits += locks.write(now, page, config.write_lock);
+                        costs.held += config.write_lock;
                     } else {
-                        locks.read(now, page, config.read_lock)
-                    };
+                        costs.waits += locks.read(now, page, config.read_lock);
+                        costs.held += config.read_lock;
+                    }
                 }
             }
         }
         let records = matches!(operation, Operation::Write | Operation::Remap);
-        if records && enclosure.drives[drive.index()].data.cache.offsite_capacity() > 0 {
-            cost += config.log_commit;
+        if records && borrows_memory {
+            costs.waits += config.log_commit;
         }
-        cost
+        costs
     }
 
     /// A lender's core has finished: it stores the wrapped operations into the owner's ring. The map is not looked up

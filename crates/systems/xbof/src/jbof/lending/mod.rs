@@ -9,7 +9,10 @@ mod command;
 mod ledger;
 mod periods;
 mod search;
+#[cfg(test)]
+mod tests;
 
+pub(super) use command::MappingCosts;
 pub(super) use ledger::LendingLedger;
 pub use search::SearchFigures;
 pub(super) use search::scan_of;

@@ -6,6 +6,7 @@ use super::number::{Number, mean_gain, throughput_of};
 use super::record::{RunRecord, StreamRecord};
 use super::runs::{LenderLoad, PAUSES, Run};
 use crate::jbof::Design;
+use crate::xbof::HarvestConfig;
 use flashyard_applications::hosted::ProgramName;
 use flashyard_describe::reproduce::percent_above;
 use flashyard_stats::Cause;
@@ -146,7 +147,9 @@ fn latency(base: &JbofScenario) -> Vec<Number> {
 /// Charges of runs for one message and for one commit, worked out from where requests spent their time.
 fn charged(base: &JbofScenario) -> [Number; 2] {
     let cycles = base.drive.cycles_per_command + 16 * base.drive.cycles_per_slice;
-    let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64;
+    // A command of 64 KiB lies in one page of the map, whose lock it takes.
+    let held_us = HarvestConfig::default().read_lock.as_us_f64();
+    let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64 + held_us;
     let stall_us = (base.drive.stall_per_slice.0 * 16).as_us_f64();
     // One DMA operation and four flash pages. [D] sheet xbof §8.8
     let operations = 5.0;

@@ -1,0 +1,91 @@
+//! Commands whose map is shared, in an enclosure that begins with a loan.
+
+use super::super::config::Design;
+use super::super::policy::Policy;
+use super::super::request::{Phase, Purpose, Request};
+use super::super::small;
+use super::super::world::Jbof;
+use super::{Lending, MappingCosts};
+use crate::xbof::window::Region;
+use crate::xbof::{DescriptorKind, OWN_QUEUE, ProcessorInfo, shadow_queue};
+use flashyard_measure::Source;
+use flashyard_ssd::Operation;
+use flashyard_units::{DriveId, SimSpan, SimTime};
+use flashyard_workload::{RequestSource, SourceError};
+use flashyard_blk::{BlockRequest, TraceRecord};
+use flashyard_flash::SLOT_BYTES;
+
+const BORROWER: DriveId = DriveId::new(0);
+const LENDER: DriveId = DriveId::new(2);
+
+/// The same request again and again.
+struct Always(BlockRequest);
+
+impl RequestSource for Always {
+    fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError> {
+        Ok(Some(TraceRecord { arrival: SimTime::ZERO, volume: 0, request: self.0 }))
+    }
+}
+
+/// A world of drives of 9000 slots whose busy ones ask for the first `slots` slots, twice each.
+fn world(operation: Operation, slots: u32) -> Jbof {
+    let mut config = small::config(Design::Xbof);
+    config.drive.nand.geometry.blocks_per_plane = 96;
+    (config.drive.ftl.logical_slots, config.drive.ftl.filled_slots) = (9000, 8500);
+    let request = BlockRequest { operation, offset_bytes: 0, len_bytes: slots * SLOT_BYTES };
+    let sources = (0..2).map(|_| -> Source { Box::new(Always(request)) }).collect();
+    Jbof::new(config, small::plan(16), sources).expect("it can be built")
+}
+
+fn lending(world: &mut Jbof) -> &mut Lending {
+    let Policy::Lending(lending) = &mut world.policy else { unreachable!("the design lends") };
+    lending
+}
+
+/// The lender's processor is the borrower's, as descriptors and driver have it.
+fn bind(world: &mut Jbof) {
+    let info = ProcessorInfo {
+        directory: Region::Directory.address(),
+        borrower_queue: OWN_QUEUE,
+        shadow_queue: shadow_queue(0),
+    };
+    let harvest = &mut lending(world).harvest;
+    harvest.tables_mut().update(LENDER, 0, |now| {
+        let offered = now.offered(DescriptorKind::Processor, 0, info.pack());
+        offered.taken(BORROWER, info.pack()).expect("it is free").with_borrower_utilization(0.9)
+    });
+    harvest.tick_host();
+    assert_eq!(harvest.bindings(BORROWER).len(), 1);
+}
+
+/// What sharing the map costs the firmware of a command of the borrower.
+fn costs(world: &mut Jbof, operation: Operation, first: u32, count: u32) -> MappingCosts {
+    let request = Request {
+        stream: 0,
+        drive: BORROWER,
+        phase: Phase::Firmware,
+        operation,
+        purpose: Purpose::Foreground,
+        first,
+        count,
+        source: 0,
+        len_bytes: count * SLOT_BYTES,
+        issued: SimTime::ZERO,
+        stamp: 1,
+    };
+    let id = world.enclosure.new_request(SimTime::ZERO, request);
+    let Policy::Lending(lending) = &mut world.policy else { unreachable!("the design lends") };
+    lending.mapping_costs(&world.enclosure, SimTime::ZERO, id)
+}
+
+#[test]
+fn a_core_is_busy_while_it_holds_the_locks_of_a_shared_map_and_of_no_other() {
+    let mut world = world(Operation::Read, 1);
+    assert_eq!(costs(&mut world, Operation::Read, 1000, 100), MappingCosts::default());
+    bind(&mut world);
+    let held = |nanoseconds| MappingCosts { held: SimSpan::from_ns(nanoseconds), waits: SimSpan::ZERO };
+    assert_eq!(costs(&mut world, Operation::Read, 0, 1), held(100));
+    assert_eq!(costs(&mut world, Operation::Read, 1000, 100), held(200), "two pages of the map");
+    assert_eq!(costs(&mut world, Operation::Write, 5000, 1), held(200));
+    assert_eq!(costs(&mut world, Operation::Flush, 0, 0), held(0));
+}
