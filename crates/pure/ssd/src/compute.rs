@@ -99,6 +99,12 @@ impl ComputeEnd {
         busy.ratio_of(span * u64::from(self.cores())).min(1.0)
     }
 
+    /// Gives a submission queue another weight, from its next turn on.
+    pub fn set_weight(&mut self, queue: usize, weight: u32) {
+        debug_assert!(queue > 0 && weight > 0, "queue 0 has no weight, and the others have some");
+        self.queues[queue].weight = weight;
+    }
+
     /// Queues a job.
     #[inline]
     pub fn enqueue(&mut self, queue: usize, job: Job) {
@@ -274,6 +280,22 @@ mod tests {
             served[compute.finish(started.core) as usize] += 1;
         }
         assert_eq!(served, [0, 200, 100]);
+    }
+
+    #[test]
+    fn a_queue_that_gets_another_weight_has_turns_by_it() {
+        let mut compute = ComputeEnd::new(1, &[2, 1]);
+        for _ in 0..300 {
+            compute.enqueue(1, job(1));
+            compute.enqueue(2, job(2));
+        }
+        compute.set_weight(2, 2);
+        let mut served = [0; 3];
+        for _ in 0..400 {
+            let started = compute.start_next(SimTime::ZERO).expect("the core is idle and jobs wait");
+            served[compute.finish(started.core) as usize] += 1;
+        }
+        assert_eq!(served, [0, 200, 200]);
     }
 
     #[test]

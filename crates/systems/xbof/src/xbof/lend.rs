@@ -31,6 +31,7 @@ impl Harvest {
             manager.lending &= !guard.withdraws();
         }
         let lending = manager.lending;
+        self.driver.note_own(drive, reading.commands > 0);
         let amount = config.indicator.amount(reading);
         // The borrowers of this drive share what it lends.
         let offers = 0..config.processor_offers as u16;

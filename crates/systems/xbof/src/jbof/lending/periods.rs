@@ -20,7 +20,21 @@ impl Lending {
                 self.harvest.tick_drive(DriveId::new(drive as u16), reading, &self.curves[drive]);
             }
         }
+        self.weigh(enclosure);
         self.carry_out(enclosure, now);
+    }
+
+    /// Every lender sets the weights of its shadow queues, which the driver reckons with as well.
+    fn weigh(&self, enclosure: &mut Enclosure) {
+        if !self.harvest.config().processors {
+            return;
+        }
+        for (drive, number) in enclosure.drives.iter_mut().zip(0..) {
+            let weight = self.harvest.config().shadow_weight(self.harvest.driver().has_own(DriveId::new(number)));
+            for offer in 0..self.harvest.config().processor_offers as usize {
+                drive.compute.set_weight(2 + offer, weight);
+            }
+        }
     }
 
     /// One period of the hosts' drivers: they load the processor descriptors.
@@ -148,6 +162,7 @@ impl Lending {
             processor,
             processor_own: (processor - lent).max(0.0),
             data_end: bus.max(array),
+            commands: executed,
             redirected: (mark.redirected - before.redirected) as f64 / executed.max(1) as f64,
             accesses: mark.accesses - before.accesses,
             misses: mark.misses - before.misses,
