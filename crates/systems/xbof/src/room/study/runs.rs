@@ -253,7 +253,7 @@ fn carry_out(
             return complex(&scenario, design, group, observer);
         }
         Run::Application(design, place) => {
-            (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
+            vehicle(&mut scenario);
             let load = loads::APPLICATIONS[place].load(capacity(&scenario, design)?);
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
@@ -283,11 +283,15 @@ fn table2(scenario: &mut JbofScenario, place: usize) {
     scenario.workload.table2 = Some(PUBLISHED[place].name.to_owned());
 }
 
-/// The published vehicle: one socket is the borrower, another the lender and the host (source §5.6), and each drive is one of
-/// NVMeVirt, in which reads and writes share one budget of bandwidth.
-fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName) -> Design {
+/// The published vehicle of applications: one socket is the borrower, another the lender and the host (source §5.6), and each
+/// drive is one of NVMeVirt, in which reads and writes share one budget of bandwidth.
+fn vehicle(scenario: &mut JbofScenario) {
     (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
     scenario.fabric.half_duplex = Some(true);
+}
+
+fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName) -> Design {
+    vehicle(scenario);
     scenario.run.measure = Some(Time(PROGRAM_WINDOW));
     scenario.program = Some(ProgramSection {
         name: Choice(name),
