@@ -20,6 +20,12 @@ const LENDERS: usize = 6;
 /// Depths of the lenders' own writes. Source: [P] sheet xbof §7, row 26.
 const OWN_DEPTHS: [u32; 3] = [32, 16, 1];
 
+/// Depths at which lenders run src and have something to lend: the source leaves 32 out. Source: [P] sheet xbof §7, rows 26 and 27.
+const SRC_DEPTHS: [u32; 2] = [16, 1];
+
+/// Sizes in KiB of the borrowers' requests: those of Fig. 9, which depth 64 is that of. Source: [A] sheet xbof §6.
+const BORROWERS_KIB: [u32; 3] = [64, 128, 256];
+
 /// Groups of the complex scenario. Source: [P] sheet xbof §6.
 const GROUPS: u32 = 10;
 
@@ -42,22 +48,25 @@ pub(super) fn numbers(base: &JbofScenario) -> Vec<Number> {
     numbers
 }
 
-/// Runs with lenders at work: XBOF's, then Shrunk's, each with readers and writers as borrowers.
+/// Runs with lenders at work: XBOF's, then Shrunk's, each with readers and writers of all sizes as borrowers.
 fn beside(owns: &[LenderLoad]) -> Vec<Run> {
     let of = |design| {
-        let each = owns.iter().flat_map(|&own| [true, false].map(|read| (read, own)));
-        each.map(move |(read, own)| Run::Lenders { design, read, own })
+        let loads = [true, false].into_iter().flat_map(|read| BORROWERS_KIB.map(|kib| (read, kib)));
+        owns.iter()
+            .flat_map(move |&own| loads.clone().map(move |(read, kib)| Run::Lenders { design, read, kib, own }))
     };
     of(Design::Xbof).chain(of(Design::Shrunk)).collect()
 }
 
 fn lenders() -> Vec<Number> {
-    let own = OWN_DEPTHS.map(LenderLoad::SmallWrites);
+    let own: Vec<LenderLoad> =
+        OWN_DEPTHS.map(LenderLoad::SmallWrites).into_iter().chain(SRC_DEPTHS.map(LenderLoad::Src)).collect();
     let mut numbers = vec![Number::of("lender-loss", beside(&own), |figures| {
         -mean_gain(figures, |figures| throughput_of(figures, BORROWERS, LENDERS))
     })];
     for (id, depth) in [("lender-src", 32), ("lender-src-16", 16)] {
-        let runs = [true, false].map(|read| Run::Lenders { design: Design::Xbof, read, own: LenderLoad::Src(depth) });
+        let own = LenderLoad::Src(depth);
+        let runs = [true, false].map(|read| Run::Lenders { design: Design::Xbof, read, kib: 64, own });
         numbers.push(Number::of(id, runs, |figures| {
             let lent = figures.iter().flat_map(|run| run.drives.iter().skip(BORROWERS));
             100.0 * lent.map(|drive| drive.lent_busy_share).sum::<f64>() / (LENDERS * figures.len()) as f64
