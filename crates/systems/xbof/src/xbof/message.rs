@@ -127,6 +127,9 @@ pub struct MessageRing {
 }
 
 impl MessageRing {
+    /// Entries that it holds at most.
+    pub const ENTRIES: u32 = ENTRIES;
+
     /// The generation that entries must carry to be taken.
     pub fn generation(&self) -> u16 {
         self.generation

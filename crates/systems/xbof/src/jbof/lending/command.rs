@@ -18,6 +18,12 @@ const ENTRIES_PER_LINE: u32 = 16;
 /// Time after which a lender looks again for room in a full ring. [A]
 const RING_RETRY: SimSpan = SimSpan::from_us(1);
 
+/// Entries of a message queue that a command may take: one DMA operation, and at most one flash operation for each slot of a
+/// read; what else changes the map is one operation.
+pub(super) fn entries(request: &Request) -> u32 {
+    if request.operation == Operation::Read { 1 + request.count } else { 2 }
+}
+
 /// Costs to the firmware of a command whose map is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in super::super) struct MappingCosts {
@@ -99,8 +105,7 @@ impl Lending {
     pub(in super::super) fn store_messages(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32, is_live: bool) {
         let request = enclosure.requests[id as usize];
         let (owner, lender) = (request.drive, self.routes[id as usize].compute);
-        // One DMA operation, and at most one flash operation for each slot.
-        if !self.rings.get(owner, lender).has_room(1 + request.count) {
+        if !self.rings.get(owner, lender).has_room(entries(&request)) {
             enclosure.journeys[id as usize].time.add(Cause::InterDrive, RING_RETRY);
             enclosure.runner.queue.push(now + RING_RETRY, Event::Store { request: id });
             return;

@@ -19,7 +19,7 @@ pub(super) use search::scan_of;
 
 use super::enclosure::Enclosure;
 use super::request::Request;
-use crate::xbof::{Harvest, HarvestConfig, MappingLocks, MemoryLoan, Message, Rings};
+use crate::xbof::{Harvest, HarvestConfig, MappingLocks, MemoryLoan, Message, MessageRing, Rings};
 use flashyard_kernel::Rng;
 use flashyard_measure::Stream;
 use flashyard_ssd::{CommandSpec, LoanId, Operation, SegmentState, Translation};
@@ -126,6 +126,10 @@ impl Lending {
         // Messages between drives know these operations and no others.
         let stays = !matches!(request.operation, Operation::Read | Operation::Write | Operation::Trim);
         if self.harvest.bindings(drive).is_empty() || stays {
+            return;
+        }
+        // There would never be room for its messages.
+        if command::entries(request) > MessageRing::ENTRIES {
             return;
         }
         if let Some((lender, offer)) = self.harvest.driver().route(drive, self.rng.unit()) {

@@ -58,11 +58,10 @@ fn bind(world: &mut Jbof) {
     assert_eq!(harvest.bindings(BORROWER).len(), 1);
 }
 
-/// What sharing the map costs the firmware of a command of the borrower.
-fn costs(world: &mut Jbof, operation: Operation, first: u32, count: u32) -> MappingCosts {
-    let request = Request {
+fn request(drive: DriveId, operation: Operation, first: u32, count: u32) -> Request {
+    Request {
         stream: 0,
-        drive: BORROWER,
+        drive,
         phase: Phase::Firmware,
         operation,
         purpose: Purpose::Foreground,
@@ -72,8 +71,12 @@ fn costs(world: &mut Jbof, operation: Operation, first: u32, count: u32) -> Mapp
         len_bytes: count * SLOT_BYTES,
         issued: SimTime::ZERO,
         stamp: 1,
-    };
-    let id = world.enclosure.new_request(SimTime::ZERO, request);
+    }
+}
+
+/// What sharing the map costs the firmware of a command of the borrower.
+fn costs(world: &mut Jbof, operation: Operation, first: u32, count: u32) -> MappingCosts {
+    let id = world.enclosure.new_request(SimTime::ZERO, request(BORROWER, operation, first, count));
     let Policy::Lending(lending) = &mut world.policy else { unreachable!("the design lends") };
     lending.mapping_costs(&world.enclosure, SimTime::ZERO, id)
 }
@@ -88,4 +91,15 @@ fn a_core_is_busy_while_it_holds_the_locks_of_a_shared_map_and_of_no_other() {
     assert_eq!(costs(&mut world, Operation::Read, 1000, 100), held(200), "two pages of the map");
     assert_eq!(costs(&mut world, Operation::Write, 5000, 1), held(200));
     assert_eq!(costs(&mut world, Operation::Flush, 0, 0), held(0));
+}
+
+#[test]
+fn a_command_larger_than_a_message_queue_ends_and_one_without_messages_for_its_slots_may_go_to_a_lender() {
+    for (operation, goes) in [(Operation::Trim, true), (Operation::Read, false)] {
+        let mut world = world(operation, 4096);
+        bind(&mut world);
+        let run = world.run_with_faults(100_000).expect("it runs");
+        assert_eq!(run.faults, Vec::<String>::new(), "{operation:?}");
+        assert_eq!(lending(&mut world).redirected > 0, goes, "{operation:?}");
+    }
 }
