@@ -70,6 +70,8 @@ pub(super) struct Lending {
     /// Commands of each drive whose firmware ran on lenders.
     served_by_lenders: Vec<u64>,
     curves: Vec<Shards>,
+    /// When the curves last forgot half of what they knew.
+    faded: SimTime,
     /// Busy time that lenders gave to others.
     lent: Vec<SimSpan>,
     /// Time that jobs have waited for a core, of jobs that have run.
@@ -103,6 +105,7 @@ impl Lending {
             messages: Vec::new(),
             locks: (0..count).map(|_| MappingLocks::default()).collect(),
             served_by_lenders: vec![0; count],
+            faded: SimTime::ZERO,
             curves: keys.map(|keys| Shards::new(keys, 8192)).collect(),
             lent: vec![SimSpan::ZERO; count],
             waited: vec![SimSpan::ZERO; count],

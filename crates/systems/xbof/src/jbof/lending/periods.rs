@@ -6,7 +6,11 @@ use super::{Lending, TickMark};
 use crate::xbof::{DriveReading, HarvestAction};
 use flashyard_cxl::Transaction;
 use flashyard_ssd::{Drive, Job, LoanId};
+use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan, SimTime};
+
+/// Time after which accesses count half as much in miss-ratio curves, which are of current look-ups. Source: [A] sheet xbof §9.2.
+const CURVE_WINDOW: SimSpan = SimSpan::from_secs(10);
 
 impl Lending {
     /// One period of the drives.
@@ -15,6 +19,10 @@ impl Lending {
         let drives = 0..enclosure.drives.len();
         let readings: Vec<DriveReading> = drives.map(|drive| self.read_monitors(enclosure, drive, period)).collect();
         self.account_loans(now);
+        if now.since(self.faded) >= CURVE_WINDOW {
+            self.faded = now;
+            self.curves.iter_mut().for_each(Shards::fade);
+        }
         for (drive, reading) in readings.iter().enumerate() {
             if enclosure.manages(now, DriveId::new(drive as u16)) {
                 self.harvest.tick_drive(DriveId::new(drive as u16), reading, &self.curves[drive]);

@@ -8,8 +8,10 @@ use super::super::world::Jbof;
 use super::{Lending, MappingCosts};
 use crate::xbof::window::Region;
 use crate::xbof::{DescriptorKind, OWN_QUEUE, ProcessorInfo, shadow_queue};
+use flashyard_kernel::Rng;
 use flashyard_measure::Source;
 use flashyard_ssd::Operation;
+use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 use flashyard_blk::{BlockRequest, TraceRecord};
@@ -102,4 +104,22 @@ fn a_command_larger_than_a_message_queue_ends_and_one_without_messages_for_its_s
         assert_eq!(run.faults, Vec::<String>::new(), "{operation:?}");
         assert_eq!(lending(&mut world).redirected > 0, goes, "{operation:?}");
     }
+}
+
+#[test]
+fn a_drive_that_is_idle_for_a_minute_lends_memory_that_it_needed_before() {
+    let mut world = world(Operation::Read, 1);
+    let Jbof { policy: Policy::Lending(lending), enclosure, .. } = &mut world else { unreachable!("the design lends") };
+    let pages = enclosure.models[LENDER.index()].map_pages();
+    // A curve that samples every page: there are few.
+    lending.curves[LENDER.index()] = Shards::geometric(64);
+    let mut draw = Rng::named(1, "pages");
+    (0..200).for_each(|_| lending.warm_curve(LENDER.index(), draw.below(pages.into()) as u32));
+    let index = lending.harvest.config().processor_offers as u16;
+    lending.tick(enclosure, SimTime::ZERO + SimSpan::from_ms(10));
+    assert!(!lending.harvest.tables().load(LENDER, index).is_valid(), "every page is used as often as any other");
+    for second in 1..=60 {
+        lending.tick(enclosure, SimTime::ZERO + SimSpan::from_secs(second));
+    }
+    assert!(lending.harvest.tables().load(LENDER, index).is_valid());
 }
