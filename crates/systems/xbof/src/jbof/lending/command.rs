@@ -8,9 +8,11 @@ use super::{Lending, Route};
 use crate::xbof::{Message, MessageKind};
 use flashyard_cxl::Transaction;
 use flashyard_flash::Slot;
-use flashyard_ssd::{Job, Operation, ReadGroup, Translation};
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_ssd::{DataEnd, Job, Operation, ReadGroup, Translation};
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{DriveId, SimSpan, SimTime};
+use std::ops::Range;
 
 /// Mapping entries in one cache line of 64 bytes.
 const ENTRIES_PER_LINE: u32 = 16;
@@ -79,7 +81,7 @@ impl Lending {
         let config = &enclosure.config.harvest;
         let borrows_memory = enclosure.drives[drive.index()].data.cache.offsite_capacity() > 0;
         if borrows_memory || !self.harvest.bindings(drive).is_empty() {
-            let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+            let per_page = SLOTS_PER_TRANSLATION_PAGE;
             let locks = &mut self.locks[drive.index()];
             for first in [Some(first), source].into_iter().flatten() {
                 for page in first / per_page..=(first + count - 1) / per_page {
@@ -93,9 +95,11 @@ impl Lending {
                 }
             }
         }
-        let records = matches!(operation, Operation::Write | Operation::Remap);
-        if records && borrows_memory {
-            costs.waits += config.log_commit;
+        if borrows_memory && request.changes_data() {
+            let data = &enclosure.drives[drive.index()].data;
+            let ranges = [Some(first), source].into_iter().flatten();
+            let records: u64 = ranges.map(|first| records(data, operation, first, count)).sum();
+            costs.waits += config.log_commit * records;
         }
         costs
     }
@@ -279,6 +283,20 @@ impl Lending {
             enclosure.on_drive(now, owner, |drive, now, out| drive.data.drop_translation(now, translation, out));
         }
     }
+}
+
+/// Entries in borrowed memory, as the map lies now, that a command on these slots changes: each is a redo record.
+fn records(data: &DataEnd, operation: Operation, first: u32, count: u32) -> u64 {
+    let slots_of = |page: u32| page * SLOTS_PER_TRANSLATION_PAGE..(page + 1) * SLOTS_PER_TRANSLATION_PAGE;
+    let pages = first / SLOTS_PER_TRANSLATION_PAGE..=(first + count - 1) / SLOTS_PER_TRANSLATION_PAGE;
+    let away = pages.filter(|&page| data.cache.frame_of(page).is_some()).map(slots_of);
+    let slots = away.map(|slots| slots.start.max(first)..slots.end.min(first + count));
+    // A trim of what is not mapped changes nothing.
+    let changed = |slots: Range<u32>| match operation {
+        Operation::Trim => slots.filter(|&slot| data.ftl.lookup(slot).is_some()).count() as u64,
+        _ => slots.len() as u64,
+    };
+    slots.map(changed).sum()
 }
 
 /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.

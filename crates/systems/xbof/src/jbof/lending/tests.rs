@@ -10,8 +10,9 @@ use crate::xbof::window::Region;
 use crate::xbof::{DescriptorKind, OWN_QUEUE, ProcessorInfo, shadow_queue};
 use flashyard_kernel::Rng;
 use flashyard_measure::Source;
-use flashyard_ssd::Operation;
 use flashyard_stats::Shards;
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_ssd::{LoanId, Operation};
 use flashyard_units::{DriveId, SimSpan, SimTime};
 use flashyard_workload::{RequestSource, SourceError};
 use flashyard_blk::{BlockRequest, TraceRecord};
@@ -79,8 +80,10 @@ fn request(drive: DriveId, operation: Operation, first: u32, count: u32) -> Requ
 /// What sharing the map costs the firmware of a command of the borrower.
 fn costs(world: &mut Jbof, operation: Operation, first: u32, count: u32) -> MappingCosts {
     let id = world.enclosure.new_request(SimTime::ZERO, request(BORROWER, operation, first, count));
+    // No lock is held any more from the command before.
+    let now = SimTime::ZERO + SimSpan::from_us(u64::from(id));
     let Policy::Lending(lending) = &mut world.policy else { unreachable!("the design lends") };
-    lending.mapping_costs(&world.enclosure, SimTime::ZERO, id)
+    lending.mapping_costs(&world.enclosure, now, id)
 }
 
 #[test]
@@ -122,4 +125,33 @@ fn a_drive_that_is_idle_for_a_minute_lends_memory_that_it_needed_before() {
         lending.tick(enclosure, SimTime::ZERO + SimSpan::from_secs(second));
     }
     assert!(lending.harvest.tables().load(LENDER, index).is_valid());
+}
+
+/// Lets the borrower keep pages of its map in memory of the lender: those with the lowest numbers that were on flash only.
+fn lend_memory(world: &mut Jbof, segments: &[u32]) {
+    let data = &mut world.enclosure.drives[BORROWER.index()].data;
+    data.attach_segments(LoanId { lender: LENDER, offer: 0 }, segments);
+    data.cache.warm_offsite();
+}
+
+#[test]
+fn a_commit_is_paid_for_each_changed_entry_in_borrowed_memory_and_for_no_other() {
+    let mut world = world(Operation::Read, 1);
+    lend_memory(&mut world, &[0, 1]);
+    let cache = &world.enclosure.drives[BORROWER.index()].data.cache;
+    let (away, home) = (0..cache.pages()).partition::<Vec<u32>, _>(|&page| cache.frame_of(page).is_some());
+    assert!(away.len() == 2 && !home.is_empty(), "{away:?} {home:?}");
+    let mut commits = |operation, first, count| {
+        let waits = costs(&mut world, operation, first, count).waits;
+        assert_eq!(waits.as_ps() % 321_900, 0);
+        waits.as_ps() / 321_900
+    };
+    let slot = |page: u32| page * SLOTS_PER_TRANSLATION_PAGE;
+    assert_eq!(commits(Operation::Write, slot(away[0]) + 8, 6), 6);
+    assert_eq!(commits(Operation::Trim, slot(away[0]) + 100, 6), 6);
+    assert_eq!(commits(Operation::Read, slot(away[0]) + 200, 6), 0);
+    assert_eq!(commits(Operation::Write, slot(home[0]) + 8, 6), 0, "an entry at home is protected as it is");
+    let data = &mut world.enclosure.drives[BORROWER.index()].data;
+    (0..4).for_each(|offset| assert!(data.ftl.trim(slot(away[1]) + offset).is_some()));
+    assert_eq!(costs(&mut world, Operation::Trim, slot(away[1]), 6).waits.as_ps(), 2 * 321_900, "two entries are left to change");
 }
