@@ -127,7 +127,7 @@ impl Lending {
     }
 
     /// Stores a command's operations into the owner's ring; returns how many there are.
-    fn wrap(&mut self, id: u32, request: &Request, translation: Option<Translation>) -> u64 {
+    pub(super) fn wrap(&mut self, id: u32, request: &Request, translation: Option<Translation>) -> u64 {
         let Route { compute: lender, generation, .. } = self.routes[id as usize];
         let owner = request.drive;
         let ring = self.rings.get(owner, lender);
@@ -223,9 +223,16 @@ impl Lending {
                 }
             }
         }
-        // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
-        let pages = request.count.div_ceil(enclosure.drives[owner.index()].data.ftl.layout().slots_per_page);
-        let busy = enclosure.config.harvest.agent_cost * u64::from(1 + pages);
+        // One DMA operation, and the flash operations in the ring; of a command that the owner places or looks up itself, one for
+        // each flash page. [D] xbof §8.8
+        let operations = match flash {
+            [only] if only.kind == MessageKind::Deallocate => 1,
+            [only] if only.kind != MessageKind::FlashRead => {
+                request.count.div_ceil(enclosure.drives[owner.index()].data.ftl.layout().slots_per_page)
+            }
+            _ => flash.len() as u32,
+        };
+        let busy = enclosure.config.harvest.agent_cost * u64::from(1 + operations);
         let job = Job { tag: id, busy, stall: SimSpan::ZERO };
         enclosure.begin_job(now, &job, SimSpan::ZERO);
         enclosure.enqueue(now, owner, 0, job);

@@ -5,7 +5,7 @@ use super::super::policy::Policy;
 use super::super::request::{Phase, Purpose, Request};
 use super::super::small;
 use super::super::world::Jbof;
-use super::{Lending, MappingCosts};
+use super::{Lending, MappingCosts, Route};
 use crate::xbof::window::Region;
 use crate::xbof::{DescriptorKind, OWN_QUEUE, ProcessorInfo, shadow_queue};
 use flashyard_kernel::Rng;
@@ -154,4 +154,30 @@ fn a_commit_is_paid_for_each_changed_entry_in_borrowed_memory_and_for_no_other()
     let data = &mut world.enclosure.drives[BORROWER.index()].data;
     (0..4).for_each(|offset| assert!(data.ftl.trim(slot(away[1]) + offset).is_some()));
     assert_eq!(costs(&mut world, Operation::Trim, slot(away[1]), 6).waits.as_ps(), 2 * 321_900, "two entries are left to change");
+}
+
+/// Operations that the owner's agent is paid for, of a command that a lender has wrapped; and flash reads found in the map.
+fn unwrapped(operation: Operation, first: u32, count: u32) -> (u64, u64) {
+    let mut world = world(Operation::Read, 1);
+    bind(&mut world);
+    let Jbof { policy: Policy::Lending(lending), enclosure, .. } = &mut world else { unreachable!("the design lends") };
+    let request = request(BORROWER, operation, first, count);
+    let id = enclosure.new_request(SimTime::ZERO, request);
+    lending.routes.resize(id as usize + 1, Route { compute: LENDER, offer: 0, generation: 0, in_shadow: false });
+    let translation = enclosure.drives[BORROWER.index()].data.translate(&request.command(id));
+    let reads = translation.as_ref().map_or(0, |translation| translation.reads().len() as u64);
+    lending.wrap(id, &request, translation);
+    lending.take_messages(enclosure, SimTime::ZERO, BORROWER, LENDER);
+    let busy = enclosure.drives[BORROWER.index()].compute.busy().as_ps();
+    assert_eq!(busy % 114_200, 0);
+    (busy / 114_200, reads)
+}
+
+#[test]
+fn the_agent_is_paid_for_the_operations_that_are_in_the_ring() {
+    // The last four pages of the map are in memory.
+    let (operations, reads) = unwrapped(Operation::Read, 6000, 16);
+    assert!(reads > 0 && operations == 1 + reads, "{operations} for {reads} flash reads");
+    assert_eq!(unwrapped(Operation::Read, 8600, 16), (1, 0), "nothing was ever written there");
+    assert_eq!(unwrapped(Operation::Trim, 6000, 16), (2, 0));
 }
