@@ -33,6 +33,8 @@ pub struct ComputeEnd {
 struct Queue {
     jobs: VecDeque<Job>,
     weight: u32,
+    /// Demand of its jobs that have started.
+    busy: SimSpan,
 }
 
 /// A job that has just started.
@@ -46,7 +48,7 @@ impl ComputeEnd {
     /// `cores` idle cores (1 to 32) and submission queues with these weights.
     pub fn new(cores: u32, weights: &[u32]) -> Self {
         assert!((1..=32).contains(&cores), "a compute-end has 1 to 32 cores");
-        let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight };
+        let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight, busy: SimSpan::ZERO };
         Self {
             queues: std::iter::once(0).chain(weights.iter().copied()).map(queue).collect(),
             running: vec![0; cores as usize],
@@ -68,6 +70,11 @@ impl ComputeEnd {
     /// Busy time of all cores: the demand of every job started so far.
     pub fn busy(&self) -> SimSpan {
         self.busy
+    }
+
+    /// The part of it that jobs of queues from `first` on asked for.
+    pub fn busy_from(&self, first: usize) -> SimSpan {
+        self.queues.iter().skip(first).map(|queue| queue.busy).sum()
     }
 
     /// Jobs started so far.
@@ -139,6 +146,7 @@ impl ComputeEnd {
         self.idle &= self.idle - 1;
         self.running[core as usize] = job.tag;
         self.busy += job.busy;
+        self.queues[queue].busy += job.busy;
         self.jobs += 1;
         Some(Started { core, ends: now + job.busy + job.stall })
     }

@@ -51,7 +51,7 @@ impl Marks {
                 bus: nand.bus_busy(),
                 die: nand.die_busy(),
                 array: nand.array_busy(),
-                lent: policy.lent(number),
+                lent: policy.lent(drive),
                 medium: *nand.counters(),
                 ftl: *drive.data.ftl.counters(),
                 cache: *drive.data.cache.counters(),

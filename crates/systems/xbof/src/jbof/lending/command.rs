@@ -4,7 +4,7 @@
 
 use super::super::enclosure::{Enclosure, Event};
 use super::super::request::{Phase, Request};
-use super::{Lending, Route};
+use super::{Lending, Route, SHADOW_QUEUES};
 use crate::xbof::{Message, MessageKind};
 use flashyard_cxl::Transaction;
 use flashyard_flash::Slot;
@@ -51,11 +51,10 @@ impl Lending {
         job.busy += costs.held;
         // Its core waits for remote lines instead of its own DRAM.
         job.stall = remote_stall(enclosure, now, lender, drive, count) + costs.waits;
-        self.lent[lender.index()] += job.busy;
         self.ledger.lend(lender, drive, job.busy);
         enclosure.journeys[id as usize].time.add(Cause::InterDrive, job.stall);
         enclosure.begin_job(now, &job, job.stall);
-        enclosure.enqueue(now, lender, 2 + offer as usize, job);
+        enclosure.enqueue(now, lender, SHADOW_QUEUES + offer as usize, job);
     }
 
     /// A descriptor leads the lender nowhere: it completes the command with an error, and the driver sends it home.

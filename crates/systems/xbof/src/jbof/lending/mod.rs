@@ -26,6 +26,9 @@ use flashyard_ssd::{CommandSpec, LoanId, Operation, SegmentState, Translation};
 use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan, SimTime};
 
+/// The first of a drive's shadow queues, behind its agent's and its own.
+pub(super) const SHADOW_QUEUES: usize = 2;
+
 /// Where the firmware of a command runs.
 #[derive(Clone, Copy, Debug)]
 struct Route {
@@ -72,8 +75,6 @@ pub(super) struct Lending {
     curves: Vec<Shards>,
     /// When the curves last forgot half of what they knew.
     faded: SimTime,
-    /// Busy time that lenders gave to others.
-    lent: Vec<SimSpan>,
     /// Time that jobs have waited for a core, of jobs that have run.
     waited: Vec<SimSpan>,
     pub(super) ledger: LendingLedger,
@@ -107,7 +108,6 @@ impl Lending {
             served_by_lenders: vec![0; count],
             faded: SimTime::ZERO,
             curves: keys.map(|keys| Shards::new(keys, 8192)).collect(),
-            lent: vec![SimSpan::ZERO; count],
             waited: vec![SimSpan::ZERO; count],
             ledger: LendingLedger::new(count),
             search: SearchFigures::new(count),
@@ -179,11 +179,6 @@ impl Lending {
     /// An access of before the run, to a page of the map of `drive`.
     pub(super) fn warm_curve(&mut self, drive: usize, page: u32) {
         self.curves[drive].access(page);
-    }
-
-    /// Busy time that `drive` gave to others.
-    pub(super) fn lent(&self, drive: usize) -> SimSpan {
-        self.lent[drive]
     }
 
     /// Commands that message queues hold; one may come several times.

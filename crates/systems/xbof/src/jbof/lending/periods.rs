@@ -2,7 +2,7 @@
 
 use super::super::enclosure::{Enclosure, Event};
 use super::search::scan_tag;
-use super::{Lending, TickMark};
+use super::{Lending, SHADOW_QUEUES, TickMark};
 use crate::xbof::{DriveReading, HarvestAction};
 use flashyard_cxl::Transaction;
 use flashyard_ssd::{Drive, Job, LoanId};
@@ -40,7 +40,7 @@ impl Lending {
         for (drive, number) in enclosure.drives.iter_mut().zip(0..) {
             let weight = self.harvest.config().shadow_weight(self.harvest.driver().has_own(DriveId::new(number)));
             for offer in 0..self.harvest.config().processor_offers as usize {
-                drive.compute.set_weight(2 + offer, weight);
+                drive.compute.set_weight(SHADOW_QUEUES + offer, weight);
             }
         }
     }
@@ -139,7 +139,7 @@ impl Lending {
         }
     }
 
-    fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
+    pub(super) fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
         let drive = &enclosure.drives[number];
         let nand = &drive.data.flash.nand;
         let cache = drive.data.cache.counters();
@@ -147,7 +147,7 @@ impl Lending {
             busy: drive.compute.busy(),
             waited: self.waited[number],
             jobs: drive.compute.jobs(),
-            lent: self.lent[number],
+            lent: drive.compute.busy_from(SHADOW_QUEUES),
             bus: nand.bus_busy(),
             array: nand.array_busy(),
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,

@@ -181,3 +181,23 @@ fn the_agent_is_paid_for_the_operations_that_are_in_the_ring() {
     assert_eq!(unwrapped(Operation::Read, 8600, 16), (1, 0), "nothing was ever written there");
     assert_eq!(unwrapped(Operation::Trim, 6000, 16), (2, 0));
 }
+
+#[test]
+fn commands_that_wait_for_a_lender_are_not_taken_for_its_work_yet() {
+    let mut world = world(Operation::Read, 1);
+    bind(&mut world);
+    let now = SimTime::ZERO;
+    let Jbof { policy: Policy::Lending(lending), enclosure, .. } = &mut world else { unreachable!("the design lends") };
+    // The lender's one core works for itself, and three commands of the borrower wait behind that.
+    let own = enclosure.drives[LENDER.index()].firmware_job(u32::MAX, 16);
+    enclosure.enqueue(now, LENDER, 1, own);
+    for _ in 0..3 {
+        let id = enclosure.new_request(now, request(BORROWER, Operation::Read, 0, 16));
+        lending.begin(id, BORROWER);
+        lending.routes.resize(id as usize + 1, Route { compute: LENDER, offer: 0, generation: 0, in_shadow: true });
+        lending.arrive(enclosure, now, id);
+    }
+    let reading = lending.read_monitors(enclosure, LENDER.index(), SimSpan::from_ms(1));
+    assert!(reading.processor > 0.0);
+    assert!((reading.processor_own - reading.processor).abs() < 1e-12, "{reading:?}");
+}
