@@ -40,6 +40,9 @@ impl Harvest {
         for offer in 0..config.processor_offers as u16 {
             let descriptor = self.tables.load(drive, offer);
             if descriptor.is_valid() {
+                if !lending {
+                    self.managers[drive.index()].waited[offer as usize] = 0;
+                }
                 self.tables.update(
                     drive,
                     offer,
