@@ -146,7 +146,8 @@ impl Fabric {
         };
         let ways = if transaction == Transaction::Store { 1 } else { 2 };
         let each = base + self.beyond_first_switch(from, to) * ways;
-        let on_wire = |count| self.config.link_rate.span_of(flashyard_cxl::wire_bytes(transaction.request_bytes() * count));
+        let on_wire =
+            |count| self.config.link_rate.span_of(flashyard_cxl::wire_bytes(transaction.request_bytes() * count));
         let own = on_wire(count);
         // Loads and atomics wait for the answer of the one before. Stores are posted: each follows the one before it on the wire.
         let unloaded = match transaction {

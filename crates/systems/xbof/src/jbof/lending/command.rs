@@ -4,6 +4,7 @@
 
 use super::super::enclosure::{Enclosure, Event};
 use super::super::request::{Phase, Request};
+use super::costs::{MappingCosts, entries};
 use super::{Lending, Route, SHADOW_QUEUES};
 use crate::xbof::{Message, MessageKind};
 use flashyard_cxl::Transaction;
@@ -19,21 +20,6 @@ const ENTRIES_PER_LINE: u32 = 16;
 
 /// Time after which a lender looks again for room in a full ring. [A]
 const RING_RETRY: SimSpan = SimSpan::from_us(1);
-
-/// Entries of a message queue that a command may take: one DMA operation, and at most one flash operation for each slot of a
-/// read; what else changes the map is one operation.
-pub(super) fn entries(request: &Request) -> u32 {
-    if request.operation == Operation::Read { 1 + request.count } else { 2 }
-}
-
-/// Costs to the firmware of a command whose map is shared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct MappingCosts {
-    /// Its core works while it holds the locks of the map: firmware that the drive alone would not need.
-    pub(in super::super) held: SimSpan,
-    /// Its core waits for locks and commits.
-    pub(in super::super) waits: SimSpan,
-}
 
 impl Lending {
     /// A command has reached a lender's shadow queue.

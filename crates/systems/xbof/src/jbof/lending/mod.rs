@@ -6,13 +6,14 @@
 //! Source: [P] sheet xbof §3.
 
 mod command;
+mod costs;
 mod ledger;
 mod periods;
 mod search;
 #[cfg(test)]
 mod tests;
 
-pub(super) use command::MappingCosts;
+pub(super) use costs::MappingCosts;
 pub(super) use ledger::LendingLedger;
 pub use search::SearchFigures;
 pub(super) use search::scan_of;
@@ -132,7 +133,7 @@ impl Lending {
             return;
         }
         // There would never be room for its messages.
-        if command::entries(request) > MessageRing::ENTRIES {
+        if costs::entries(request) > MessageRing::ENTRIES {
             return;
         }
         if let Some((lender, offer)) = self.harvest.driver().route(drive, self.rng.unit()) {

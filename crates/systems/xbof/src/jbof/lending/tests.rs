@@ -8,20 +8,20 @@ use super::super::world::Jbof;
 use super::{Lending, MappingCosts, Route};
 use crate::xbof::window::Region;
 use crate::xbof::{DescriptorKind, OWN_QUEUE, ProcessorInfo, shadow_queue};
-use flashyard_kernel::Rng;
-use flashyard_measure::Source;
-use flashyard_stats::Shards;
-use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
-use flashyard_ssd::{LoanId, Operation};
-use flashyard_units::{DriveId, SimSpan, SimTime};
-use flashyard_workload::{RequestSource, SourceError};
 use flashyard_blk::{BlockRequest, TraceRecord};
 use flashyard_flash::SLOT_BYTES;
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_kernel::Rng;
+use flashyard_measure::Source;
+use flashyard_ssd::{LoanId, Operation};
+use flashyard_stats::Shards;
+use flashyard_units::{DriveId, SimSpan, SimTime};
+use flashyard_workload::{RequestSource, SourceError};
 
 const BORROWER: DriveId = DriveId::new(0);
 const LENDER: DriveId = DriveId::new(2);
 
-/// The same request again and again.
+/// One request again and again.
 struct Always(BlockRequest);
 
 impl RequestSource for Always {
@@ -77,7 +77,7 @@ fn request(drive: DriveId, operation: Operation, first: u32, count: u32) -> Requ
     }
 }
 
-/// What sharing the map costs the firmware of a command of the borrower.
+/// Costs of sharing the map to the firmware of a command of the borrower.
 fn costs(world: &mut Jbof, operation: Operation, first: u32, count: u32) -> MappingCosts {
     let id = world.enclosure.new_request(SimTime::ZERO, request(BORROWER, operation, first, count));
     // No lock is held any more from the command before.
@@ -153,7 +153,11 @@ fn a_commit_is_paid_for_each_changed_entry_in_borrowed_memory_and_for_no_other()
     assert_eq!(commits(Operation::Write, slot(home[0]) + 8, 6), 0, "an entry at home is protected as it is");
     let data = &mut world.enclosure.drives[BORROWER.index()].data;
     (0..4).for_each(|offset| assert!(data.ftl.trim(slot(away[1]) + offset).is_some()));
-    assert_eq!(costs(&mut world, Operation::Trim, slot(away[1]), 6).waits.as_ps(), 2 * 321_900, "two entries are left to change");
+    assert_eq!(
+        costs(&mut world, Operation::Trim, slot(away[1]), 6).waits.as_ps(),
+        2 * 321_900,
+        "two entries are left to change"
+    );
 }
 
 /// Operations that the owner's agent is paid for, of a command that a lender has wrapped; and flash reads found in the map.

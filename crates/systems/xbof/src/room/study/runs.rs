@@ -307,7 +307,7 @@ fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName)
     design
 }
 
-/// What borrowers run beside lenders with work of their own.
+/// Load of borrowers beside lenders with work of their own.
 struct Borrowers {
     read: bool,
     kib: u32,

@@ -52,8 +52,7 @@ pub(super) fn numbers(base: &JbofScenario) -> Vec<Number> {
 fn beside(owns: &[LenderLoad]) -> Vec<Run> {
     let of = |design| {
         let loads = [true, false].into_iter().flat_map(|read| BORROWERS_KIB.map(|kib| (read, kib)));
-        owns.iter()
-            .flat_map(move |&own| loads.clone().map(move |(read, kib)| Run::Lenders { design, read, kib, own }))
+        owns.iter().flat_map(move |&own| loads.clone().map(move |(read, kib)| Run::Lenders { design, read, kib, own }))
     };
     of(Design::Xbof).chain(of(Design::Shrunk)).collect()
 }
