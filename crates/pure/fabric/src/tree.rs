@@ -135,7 +135,7 @@ impl Fabric {
         RemoteMemory { fabric: self, from, to }
     }
 
-    /// `count` dependent transactions of `from` on memory of `to`, one after the other, the first at `now`;
+    /// `count` transactions of `from` on memory of `to`, the first at `now`: loads and atomics one after the other, stores posted;
     /// returns how long they take together. Lines queue behind other lines on `to`'s link, not behind bulk
     /// data: memory and I/O traffic have virtual channels of their own.
     pub fn access(&mut self, now: SimTime, from: u16, to: u16, transaction: Transaction, count: u64) -> SimSpan {
@@ -145,13 +145,20 @@ impl Fabric {
             Transaction::Atomic => self.config.atomic,
         };
         let ways = if transaction == Transaction::Store { 1 } else { 2 };
-        let unloaded = (base + self.beyond_first_switch(from, to) * ways) * count;
+        let each = base + self.beyond_first_switch(from, to) * ways;
+        let on_wire =
+            |count| self.config.link_rate.span_of(flashyard_cxl::wire_bytes(transaction.request_bytes() * count));
+        let own = on_wire(count);
+        // Loads and atomics wait for the answer of the one before. Stores are posted: each follows the one before it on the wire.
+        let unloaded = match transaction {
+            Transaction::Load | Transaction::Atomic => each * count,
+            Transaction::Store => each + own - on_wire(count.min(1)),
+        };
         self.transactions += count;
         let link = &mut self.links[to as usize];
         let arrives = link.carry(now, Direction::In, transaction.request_bytes() * count);
         link.stream(Direction::Out, transaction.response_bytes() * count);
         // The unloaded latency holds the time on an idle link; only waiting for the lane comes on top.
-        let own = self.config.link_rate.span_of(flashyard_cxl::wire_bytes(transaction.request_bytes() * count));
         let waited = SimSpan::from_ps(arrives.since(now).as_ps().saturating_sub(own.as_ps()));
         unloaded + waited
     }
@@ -203,8 +210,9 @@ mod tests {
         let mut fabric = fabric(4);
         let first = fabric.access(SimTime::ZERO, 0, 1, Transaction::Store, 100);
         let second = fabric.access(SimTime::ZERO, 2, 1, Transaction::Store, 1);
-        // 100 stores of 80 bytes are 8,534 bytes on the wire: 533 ns at 16 GB/s.
-        assert_eq!(first, SimSpan::from_ns(15_000));
+        // 100 stores of 80 bytes are 8,534 bytes on the wire: 533 ns at 16 GB/s. Stores are posted: each follows the one before
+        // it without waiting for its arrival, and the last one arrives 99 turns on the wire after the first.
+        assert_eq!(first.as_ns(), 150 + 528);
         assert_eq!(second.as_ns(), 150 + 533);
         assert_eq!(fabric.link(1).payload(Direction::In), 101 * 80);
         assert_eq!(fabric.transactions(), 101);

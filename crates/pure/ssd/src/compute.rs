@@ -33,6 +33,8 @@ pub struct ComputeEnd {
 struct Queue {
     jobs: VecDeque<Job>,
     weight: u32,
+    /// Demand of its jobs that have started.
+    busy: SimSpan,
 }
 
 /// A job that has just started.
@@ -46,7 +48,7 @@ impl ComputeEnd {
     /// `cores` idle cores (1 to 32) and submission queues with these weights.
     pub fn new(cores: u32, weights: &[u32]) -> Self {
         assert!((1..=32).contains(&cores), "a compute-end has 1 to 32 cores");
-        let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight };
+        let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight, busy: SimSpan::ZERO };
         Self {
             queues: std::iter::once(0).chain(weights.iter().copied()).map(queue).collect(),
             running: vec![0; cores as usize],
@@ -68,6 +70,11 @@ impl ComputeEnd {
     /// Busy time of all cores: the demand of every job started so far.
     pub fn busy(&self) -> SimSpan {
         self.busy
+    }
+
+    /// The part of it that jobs of queues from `first` on asked for.
+    pub fn busy_from(&self, first: usize) -> SimSpan {
+        self.queues.iter().skip(first).map(|queue| queue.busy).sum()
     }
 
     /// Jobs started so far.
@@ -97,6 +104,12 @@ impl ComputeEnd {
         let busy = self.busy - self.window;
         self.window = self.busy;
         busy.ratio_of(span * u64::from(self.cores())).min(1.0)
+    }
+
+    /// Gives a submission queue another weight, from its next turn on.
+    pub fn set_weight(&mut self, queue: usize, weight: u32) {
+        debug_assert!(queue > 0 && weight > 0, "queue 0 has no weight, and the others have some");
+        self.queues[queue].weight = weight;
     }
 
     /// Queues a job.
@@ -133,6 +146,7 @@ impl ComputeEnd {
         self.idle &= self.idle - 1;
         self.running[core as usize] = job.tag;
         self.busy += job.busy;
+        self.queues[queue].busy += job.busy;
         self.jobs += 1;
         Some(Started { core, ends: now + job.busy + job.stall })
     }
@@ -274,6 +288,22 @@ mod tests {
             served[compute.finish(started.core) as usize] += 1;
         }
         assert_eq!(served, [0, 200, 100]);
+    }
+
+    #[test]
+    fn a_queue_that_gets_another_weight_has_turns_by_it() {
+        let mut compute = ComputeEnd::new(1, &[2, 1]);
+        for _ in 0..300 {
+            compute.enqueue(1, job(1));
+            compute.enqueue(2, job(2));
+        }
+        compute.set_weight(2, 2);
+        let mut served = [0; 3];
+        for _ in 0..400 {
+            let started = compute.start_next(SimTime::ZERO).expect("the core is idle and jobs wait");
+            served[compute.finish(started.core) as usize] += 1;
+        }
+        assert_eq!(served, [0, 200, 200]);
     }
 
     #[test]

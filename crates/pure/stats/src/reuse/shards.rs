@@ -111,6 +111,11 @@ impl Shards {
         (1.0 - hits / expected).clamp(0.0, 1.0)
     }
 
+    /// Accesses that the curve is of: those before a [`fade`](Self::fade) count half of what they did.
+    pub fn accesses(&self) -> f64 {
+        self.accesses
+    }
+
     /// Halves all counts, so that old behaviour fades.
     pub fn fade(&mut self) {
         self.histogram.scale(0.5);

@@ -356,10 +356,9 @@ impl JbofConfig {
 
     /// Weights of the submission queues of each drive: its own, then a shadow queue for each offer of a lender.
     pub(super) fn queue_weights(&self) -> Vec<u32> {
-        let weights = self.harvest.weights;
-        let own = weights.lender_total.saturating_sub(weights.shadow).max(1);
+        let (own, shadow) = (self.harvest.own_weight(), self.harvest.weights.shadow);
         let offers = if self.design.harvests_processors() { self.harvest.processor_offers } else { 0 };
-        std::iter::once(own).chain((0..offers).map(|_| weights.shadow)).collect()
+        std::iter::once(own).chain((0..offers).map(|_| shadow)).collect()
     }
 
     /// Translation pages of one drive.

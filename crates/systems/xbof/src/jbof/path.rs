@@ -6,7 +6,7 @@
 
 use super::config::{JbofError, drive_of};
 use super::enclosure::Event;
-use super::lending::scan_of;
+use super::lending::{MappingCosts, scan_of};
 use super::policy::Policy;
 use super::request::{Phase, Purpose, Request};
 use super::world::Jbof;
@@ -16,7 +16,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_host::Attempt;
 use flashyard_measure::Streamed;
 use flashyard_stats::{Cause, TimeSplit};
-use flashyard_units::{DriveId, SimSpan, SimTime};
+use flashyard_units::{DriveId, SimTime};
 
 impl Jbof {
     /// Turns a record into a request of whole slots and sends it off.
@@ -143,7 +143,7 @@ impl Jbof {
         let enclosure = &mut self.enclosure;
         let request = &enclosure.requests[id as usize];
         let drive = request.drive;
-        let mut between = SimSpan::ZERO;
+        let mut costs = MappingCosts::default();
         match &mut self.policy {
             Policy::Direct | Policy::Virtual(_) => {}
             Policy::OpenChannel => return self.execute(now, id),
@@ -151,13 +151,14 @@ impl Jbof {
                 if lending.compute(id, drive) != drive {
                     return lending.arrive(enclosure, now, id);
                 }
-                between = lending.mapping_costs(enclosure, now, id);
-                enclosure.journeys[id as usize].time.add(Cause::InterDrive, between);
+                costs = lending.mapping_costs(enclosure, now, id);
+                enclosure.journeys[id as usize].time.add(Cause::InterDrive, costs.waits);
             }
         }
         let mut job = enclosure.drives[drive.index()].firmware_job(id, enclosure.slices(request));
-        job.stall += between;
-        enclosure.begin_job(now, &job, between);
+        job.busy += costs.held;
+        job.stall += costs.waits;
+        enclosure.begin_job(now, &job, costs.waits);
         enclosure.enqueue(now, drive, 1, job);
     }
 

@@ -3,9 +3,10 @@
 
 use super::config::Design;
 use super::enclosure::Enclosure;
-use super::lending::{Lending, SearchFigures};
+use super::lending::{Lending, SHADOW_QUEUES, SearchFigures};
 use super::request::Request;
 use super::spread::VirtualDrives;
+use flashyard_ssd::Drive;
 use flashyard_units::{DriveId, SimSpan};
 
 /// How commands find cores and memory.
@@ -92,8 +93,8 @@ impl Policy {
     }
 
     /// Busy time that `drive` gave to others.
-    pub(super) fn lent(&self, drive: usize) -> SimSpan {
-        self.lending().map_or(SimSpan::ZERO, |lending| lending.lent(drive))
+    pub(super) fn lent(&self, drive: &Drive) -> SimSpan {
+        self.lending().map_or(SimSpan::ZERO, |_| drive.compute.busy_from(SHADOW_QUEUES))
     }
 
     /// Cost and yield of looking for lenders, of `drives` drives.

@@ -41,6 +41,8 @@ pub struct DriveFigures {
     pub array_utilization: f64,
     /// Mapping accesses by outcome.
     pub cache: CacheCounters,
+    /// Redo records of changes to mapping entries in borrowed memory.
+    pub redo_records: u64,
     /// Flash operations.
     pub medium: MediumCounters,
     /// Translation layer counters.
@@ -271,6 +273,7 @@ impl DriveFigures {
             die_utilization: share(ended.die.saturating_sub(begun.die), dies),
             array_utilization: share(ended.array.saturating_sub(begun.array), dies),
             cache,
+            redo_records: ended.redo_records - begun.redo_records,
             medium,
             ftl: ended.ftl.since(&begun.ftl),
             rebuilt: ended.rebuilt.since(&begun.rebuilt),

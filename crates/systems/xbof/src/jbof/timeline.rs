@@ -67,7 +67,7 @@ impl Reading {
         let drives = enclosure.drives.iter().enumerate();
         let drives = drives.map(|(number, drive)| DriveCounters {
             totals: totals[number],
-            lent: policy.lent(number),
+            lent: policy.lent(drive),
             redirected: policy.lending().map_or(0, |lending| lending.ledger.redirected(number)),
             ..DriveCounters::of(drive)
         });

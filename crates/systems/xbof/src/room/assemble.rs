@@ -147,7 +147,6 @@ fn harvest(scenario: &JbofScenario) -> Result<HarvestConfig, ScenarioError> {
         ("balance = \"water-filling\"", balance == Some(BalanceRule::WaterFilling)),
         ("lender_choice = \"most-spare\"", lender_choice == Some(LenderChoice::MostSpare)),
         ("lender_p99_cap", section.lender_p99_cap.is_some()),
-        ("reserves = true", section.reserves == Some(true)),
     ];
     if let Some((other, _)) = needs_shares.iter().find(|other| other.1)
         && indicator != Indicator::Utilization

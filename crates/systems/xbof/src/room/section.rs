@@ -291,7 +291,7 @@ pub(crate) struct HarvestSection {
     /// Weight of a shadow queue.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub shadow_weight: Option<u32>,
-    /// Whether a shadow queue weighs less by the part of its time that the lender needs for itself.
+    /// Whether a shadow queue has the low weight only while its lender has commands of its own, and equal weight while it has none.
     pub reserves: Option<bool>,
     /// Which processor on offer a borrower takes: least-loaded, next, random, two-choices or most-spare.
     pub lender_choice: Option<Choice<LenderChoice>>,

@@ -55,6 +55,14 @@ pub struct Weights {
     pub borrower_total: u32,
 }
 
+impl Weights {
+    /// Those where the shadow queue weighs as much as any other, of the queues that hold commands: a lender without commands of
+    /// its own and its borrower then become equally busy. \[D\] sheet xbof §3.5, "equal weights"
+    pub fn equal(&self) -> Self {
+        Self { lender_total: self.shadow, ..*self }
+    }
+}
+
 /// Utilizations below this count as this: an idle lender must not make the law divide by zero. [A]
 const UTILIZATION_MIN: f64 = 0.01;
 
@@ -69,17 +77,6 @@ pub(super) fn share_of_ratio(ratio: f64, weights: &Weights) -> f64 {
     let borrower_weight = f64::from(weights.borrower_bound) / f64::from(weights.borrower_total);
     1.0 / (1.0 + ratio * lender_weight * borrower_weight)
 }
-
-/// The law's share beside a lender that needs `own` of its cores' time for itself: its shadow queue has less weight by that part.
-///
-/// Source: \[P\] §4.4, a lender gives its shadow queue less weight to keep more for its own commands; \[A\] by how much.
-pub(super) fn reserved_share(share: f64, own: f64) -> f64 {
-    let free = 1.0 - own.clamp(0.0, OWN_MAX);
-    share * free / (share * free + 1.0 - share)
-}
-
-/// A shadow queue keeps some weight: it must drain. \[A\]
-const OWN_MAX: f64 = 0.95;
 
 /// The most that may go to a lender which lends at most `limit` of its cores' time to a borrower of this utilization:
 /// a share of the commands of the two.
@@ -262,10 +259,10 @@ mod tests {
     }
 
     #[test]
-    fn a_lender_with_work_of_its_own_weighs_as_if_its_shadow_queue_weighed_less() {
-        // Half of the weight: the ratio of 3 becomes 6.
-        assert!((reserved_share(redirect_share(0.5, 0.5, &SHEET), 0.5) - 1.0 / 7.0).abs() < 1e-12);
-        assert!((reserved_share(0.3, 0.0) - 0.3).abs() < 1e-12);
+    fn equal_weights_make_an_idle_lender_and_its_borrower_equally_busy() {
+        assert_eq!(SHEET.equal(), EQUAL);
+        let shares = Plant::new(0.9, 0.0, 0.0, 0).follow(BalanceRule::Damped, &SHEET.equal(), 60);
+        assert!((shares[60] - 0.5).abs() < 1e-3, "{}", shares[60]);
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub struct HarvestConfig {
     pub balance: BalanceRule,
     /// Weights of the balance law. [A]
     pub weights: Weights,
-    /// Whether a shadow queue weighs less by the part of its cores' time that the lender needs for itself; of the published law, and
-    /// in shares of cores.
+    /// Whether a lender gives its shadow queue the low weight of `weights` only while it has commands of its own, and equal weight
+    /// while it has none: in its queues, and so in the published law.
     pub reserves: bool,
     /// Step towards the rule's share each period; the literal rule takes whole steps. [A]
     pub damping: f64,
@@ -74,9 +74,9 @@ pub struct HarvestConfig {
     pub host_cost: SimSpan,
     /// Agent time to take and unwrap one DMA or flash operation. [P]
     pub agent_cost: SimSpan,
-    /// Time a reader holds the lock of a translation page. [A] sheet xbof §9.9
+    /// Time a reader holds the lock of a translation page of a shared map, and its core is busy with it. [A] sheet xbof §9.9
     pub read_lock: SimSpan,
-    /// Time a writer holds it. [A] sheet xbof §9.9
+    /// That of a writer. [A] sheet xbof §9.9
     pub write_lock: SimSpan,
     /// Redo-log commit of a mapping update in a borrowed segment. [P]
     pub log_commit: SimSpan,
@@ -85,6 +85,24 @@ pub struct HarvestConfig {
 }
 
 impl HarvestConfig {
+    /// Weights of the balance law beside a lender that has had commands of its own in the last period, or none.
+    ///
+    /// Source: \[P\] §4.4, a lender "can assign the shadow SQ with a low weight if it wants to minimize the performance
+    /// impact on the lender's own I/O".
+    pub(super) fn weights_beside(&self, has_own: bool) -> Weights {
+        if self.reserves && !has_own { self.weights.equal() } else { self.weights }
+    }
+
+    /// Weight of a shadow queue where the lender's own queue has [`own_weight`](Self::own_weight).
+    pub fn shadow_weight(&self, has_own: bool) -> u32 {
+        if self.reserves && !has_own { self.own_weight() } else { self.weights.shadow }
+    }
+
+    /// Weight of a drive's own queue.
+    pub fn own_weight(&self) -> u32 {
+        self.weights.lender_total.saturating_sub(self.weights.shadow).max(1)
+    }
+
     /// The index of memory descriptor `number` in a table.
     pub(super) fn memory_index(&self, number: u16) -> u16 {
         self.processor_offers as u16 + number

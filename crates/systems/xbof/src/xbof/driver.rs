@@ -4,7 +4,7 @@
 //! lender's shadow queue pair, both named by it; a descriptor no longer taken unbinds them, and the shadow queue
 //! pair can be bound again once it is drained. Source: [P] sheet xbof §3.4, §3.9.
 
-use super::balance::{BalanceRule, LenderLoad, demand, limited_share, reserved_share, water_filling};
+use super::balance::{BalanceRule, LenderLoad, demand, limited_share, water_filling};
 use super::config::HarvestConfig;
 use super::descriptor::{DescriptorKind, ProcessorInfo};
 use super::sensing::Record;
@@ -65,6 +65,8 @@ pub struct Driver {
     /// The lenders of the borrower being balanced, and what the rule gives them.
     loads: Vec<LenderLoad>,
     shares: Vec<f64>,
+    /// Drives that had commands of their own in the last period: they go through the driver.
+    has_own: Vec<bool>,
     counters: DriverCounters,
 }
 
@@ -80,8 +82,19 @@ impl Driver {
             moved: vec![0.0; drives],
             loads: Vec::new(),
             shares: Vec::new(),
+            has_own: vec![false; drives],
             counters: DriverCounters::default(),
         }
+    }
+
+    /// Whether `drive` had commands of its own in the last period.
+    pub(super) fn note_own(&mut self, drive: DriveId, has_own: bool) {
+        self.has_own[drive.index()] = has_own;
+    }
+
+    /// Whether `drive` had commands of its own when its last period ended.
+    pub fn has_own(&self, drive: DriveId) -> bool {
+        self.has_own[drive.index()]
     }
 
     /// Counters so far.
@@ -210,12 +223,8 @@ impl Driver {
             let descriptor = tables.load(binding.lender, binding.offer);
             let record = &mut self.records[binding.lender.index() * self.offers + binding.offer as usize];
             let (own, lender) = record.sense(descriptor.utilizations(), &config.sensing, &mut self.rng);
-            let mut law = config.indicator.share(lender, own, &config.weights);
-            if config.reserves {
-                // Redirected commands take the lender as much time, beside what kept ones take the borrower, as there are more of them.
-                let lent = binding.share / (1.0 - binding.share).max(0.01) * own;
-                law = reserved_share(law, lender - lent);
-            }
+            let weights = config.weights_beside(self.has_own[binding.lender.index()]);
+            let law = config.indicator.share(lender, own, &weights);
             binding.share += step * (law - binding.share);
             binding.share = binding.share.min(limited_share(descriptor.limit(), own));
         }
@@ -311,6 +320,24 @@ mod tests {
         driver.leave(DriveId::new(1), 0);
         driver.tick(&tables, &[true; 3], &config);
         assert_eq!((driver.bindings(DriveId::new(0)).len(), driver.bindings(DriveId::new(2)).len()), (0, 1));
+    }
+
+    #[test]
+    fn a_lender_gives_its_shadow_queue_the_low_weight_while_it_has_commands_of_its_own() {
+        let config = HarvestConfig { reserves: true, damping: 1.0, ..Default::default() };
+        let share = |has_own| {
+            let (mut tables, mut driver) = (ResourceTables::new(3, 1), Driver::new(3, 1, 0));
+            taken(&mut tables, INFO);
+            driver.note_own(DriveId::new(1), has_own);
+            driver.tick(&tables, &[true; 3], &config);
+            driver.bindings(DriveId::new(0))[0].share
+        };
+        // Utilizations of 0.9 and 0.1, to the steps of the descriptor.
+        assert!((share(false) - 0.9).abs() < 1e-4, "equal weights");
+        assert!((share(true) - 0.75).abs() < 1e-4, "three of all weights to one of the shadow queue");
+        assert_eq!([false, true].map(|has_own| config.shadow_weight(has_own)), [2, 1]);
+        let always_low = HarvestConfig { reserves: false, ..config };
+        assert_eq!([false, true].map(|has_own| always_low.shadow_weight(has_own)), [1, 1]);
     }
 
     #[test]

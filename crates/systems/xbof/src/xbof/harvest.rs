@@ -321,6 +321,24 @@ mod tests {
         assert_eq!(harvest.bindings(DriveId::new(0)).len(), 1);
     }
 
+    #[test]
+    fn every_withdrawn_processor_has_the_same_number_of_periods() {
+        let mut harvest = Harvest::new(2, HarvestConfig::default());
+        let wait = |harvest: &mut Harvest, periods: u32| {
+            for _ in 0..periods {
+                harvest.tick_drive(DriveId::new(1), &reading(0.95), &curves(1)[0]);
+            }
+            harvest.counters().forced
+        };
+        periods(&mut harvest, &[reading(0.99), reading(0.0)], 3);
+        assert_eq!(wait(&mut harvest, 3), 0, "it withdraws, and two periods have passed since");
+        // The borrower lets go, and takes it again.
+        periods(&mut harvest, &[reading(0.99), reading(0.0)], 6);
+        assert_eq!(harvest.bindings(DriveId::new(0)).len(), 1);
+        assert_eq!(wait(&mut harvest, 3), 0, "it withdraws again, and again two periods have passed since");
+        assert_eq!(wait(&mut harvest, 1), 1);
+    }
+
     fn missing(misses: u64) -> DriveReading {
         DriveReading { accesses: 1000, misses, ..reading(0.1) }
     }

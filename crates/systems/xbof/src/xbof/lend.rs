@@ -31,6 +31,7 @@ impl Harvest {
             manager.lending &= !guard.withdraws();
         }
         let lending = manager.lending;
+        self.driver.note_own(drive, reading.commands > 0);
         let amount = config.indicator.amount(reading);
         // The borrowers of this drive share what it lends.
         let offers = 0..config.processor_offers as u16;
@@ -39,6 +40,9 @@ impl Harvest {
         for offer in 0..config.processor_offers as u16 {
             let descriptor = self.tables.load(drive, offer);
             if descriptor.is_valid() {
+                if !lending {
+                    self.managers[drive.index()].waited[offer as usize] = 0;
+                }
                 self.tables.update(
                     drive,
                     offer,
@@ -126,13 +130,17 @@ impl Harvest {
     }
 }
 
-/// The numbers of the segments whose loss raises the predicted miss ratio by less than the threshold: the last
-/// ones of the drive's memory. One is always kept.
+/// The numbers of the segments whose loss raises the predicted miss ratio by less than the threshold, or all where the curve is of
+/// fewer accesses than a miss ratio needs: the last ones of the drive's memory. One is always kept.
 fn spare_segments(reading: &DriveReading, curve: &Shards, config: &HarvestConfig) -> Vec<u32> {
     let per_segment = config.pages_per_segment;
     let all = reading.local_pages / per_segment;
     if all < 2 {
         return Vec::new();
+    }
+    // Of old behaviour nothing is left: no page will be asked for in the near future.
+    if curve.accesses() < config.accesses_min as f64 {
+        return (1..all).collect();
     }
     let full = curve.miss_ratio(u64::from(reading.local_pages));
     // The curve falls with size, so the boundary can be bisected.

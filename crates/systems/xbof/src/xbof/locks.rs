@@ -1,7 +1,8 @@
 //! Reader-writer locks of one drive's mapping table, for its own cores and for lenders' cores that walk it.
 //!
 //! A reader waits for the writer before it; a writer for all before it. Translation pages are hashed to the
-//! locks. What an uncontended lock costs is in the price of firmware work and of remote atomics: here is the waiting.
+//! locks. A holder's core is busy for as long as it holds a lock, and a lender's pays for remote atomics as well: here is
+//! the waiting.
 //! Source: [P] sheet xbof §3.8; number of locks and hold times [A] §3.8, §9.9.
 
 use flashyard_units::{SimSpan, SimTime};

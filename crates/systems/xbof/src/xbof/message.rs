@@ -127,6 +127,9 @@ pub struct MessageRing {
 }
 
 impl MessageRing {
+    /// Entries that it holds at most.
+    pub const ENTRIES: u32 = ENTRIES;
+
     /// The generation that entries must carry to be taken.
     pub fn generation(&self) -> u16 {
         self.generation
@@ -139,9 +142,7 @@ impl MessageRing {
 
     /// The commands of entries that are stored and not taken.
     pub fn commands(&self) -> impl Iterator<Item = u32> + '_ {
-        let waiting = self.produced.wrapping_sub(self.consumed);
-        let line = |index: u32| self.lines.get((self.consumed.wrapping_add(index) % ENTRIES) as usize);
-        (0..waiting).filter_map(line).map(|line| line[1])
+        self.lines.iter().map(|line| line[1])
     }
 
     /// Whether `count` entries can be stored. The lender reads the published index only when its copy says no.
@@ -270,6 +271,17 @@ mod tests {
             ring.spoil(word, 1 << bit);
             prop_assert_ne!(ring.take(), Some(message(3)));
         }
+    }
+
+    #[test]
+    fn a_ring_names_the_commands_that_it_holds_wherever_its_indices_are() {
+        let mut ring = MessageRing::default();
+        let store = |ring: &mut MessageRing, command| ring.store(&Message { command, ..message(0) }, 0);
+        (1..4).for_each(|command| store(&mut ring, command));
+        assert_eq!(ring.commands().collect::<Vec<_>>(), [1, 2, 3]);
+        (0..2).for_each(|_| assert!(ring.take().is_some()));
+        store(&mut ring, 4);
+        assert_eq!(ring.commands().collect::<Vec<_>>(), [3, 4]);
     }
 
     #[test]

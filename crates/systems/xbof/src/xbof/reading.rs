@@ -17,6 +17,8 @@ pub struct DriveReading {
     pub service: SimSpan,
     /// Cores.
     pub cores: u32,
+    /// Commands of the drive that its data-end has carried out.
+    pub commands: u64,
     /// Share of the drive's commands whose firmware ran on lenders.
     pub redirected: f64,
     /// Mapping accesses.

@@ -4,13 +4,16 @@
 
 use super::super::enclosure::{Enclosure, Event};
 use super::super::request::{Phase, Request};
-use super::{Lending, Route};
+use super::costs::{MappingCosts, entries};
+use super::{Lending, Route, SHADOW_QUEUES};
 use crate::xbof::{Message, MessageKind};
 use flashyard_cxl::Transaction;
 use flashyard_flash::Slot;
-use flashyard_ssd::{Job, Operation, ReadGroup, Translation};
+use flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+use flashyard_ssd::{DataEnd, Job, Operation, ReadGroup, Translation};
 use flashyard_stats::{Cause, TimeSplit};
 use flashyard_units::{DriveId, SimSpan, SimTime};
+use std::ops::Range;
 
 /// Mapping entries in one cache line of 64 bytes.
 const ENTRIES_PER_LINE: u32 = 16;
@@ -30,14 +33,14 @@ impl Lending {
         // The owner's firmware, at the lender's clock.
         let firmware = enclosure.drives[drive.index()].config().firmware;
         let mut job = enclosure.drives[lender.index()].job_of(&firmware, id, count);
+        let costs = self.mapping_costs(enclosure, now, id);
+        job.busy += costs.held;
         // Its core waits for remote lines instead of its own DRAM.
-        job.stall = remote_stall(enclosure, now, lender, drive, count);
-        job.stall += self.mapping_costs(enclosure, now, id);
-        self.lent[lender.index()] += job.busy;
+        job.stall = remote_stall(enclosure, now, lender, drive, count) + costs.waits;
         self.ledger.lend(lender, drive, job.busy);
         enclosure.journeys[id as usize].time.add(Cause::InterDrive, job.stall);
         enclosure.begin_job(now, &job, job.stall);
-        enclosure.enqueue(now, lender, 2 + offer as usize, job);
+        enclosure.enqueue(now, lender, SHADOW_QUEUES + offer as usize, job);
     }
 
     /// A descriptor leads the lender nowhere: it completes the command with an error, and the driver sends it home.
@@ -49,36 +52,41 @@ impl Lending {
         enclosure.runner.queue.push(now + again, Event::Arrive { request: id });
     }
 
-    /// Costs of sharing the map to the firmware of a command, wherever it runs: waiting for the locks of its
-    /// translation pages while lenders walk them too, and the redo record of a change to borrowed memory.
+    /// Costs of sharing the map to the firmware of a command, wherever it runs: the locks of its translation pages while
+    /// lenders walk the map too or keep pages of it, and the redo record of a change to borrowed memory.
     #[inline]
-    pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> SimSpan {
+    pub(in super::super) fn mapping_costs(&mut self, enclosure: &Enclosure, now: SimTime, id: u32) -> MappingCosts {
         let request = &enclosure.requests[id as usize];
         let &Request { drive, operation, first, count, source, .. } = request;
-        let mut cost = SimSpan::ZERO;
+        let mut costs = MappingCosts::default();
         if operation == Operation::Flush {
-            return cost;
+            return costs;
         }
         let source = (operation == Operation::Remap).then_some(source);
         let config = &enclosure.config.harvest;
-        if !self.harvest.bindings(drive).is_empty() {
-            let per_page = flashyard_ftl::SLOTS_PER_TRANSLATION_PAGE;
+        let borrows_memory = enclosure.drives[drive.index()].data.cache.offsite_capacity() > 0;
+        if borrows_memory || !self.harvest.bindings(drive).is_empty() {
+            let per_page = SLOTS_PER_TRANSLATION_PAGE;
             let locks = &mut self.locks[drive.index()];
             for first in [Some(first), source].into_iter().flatten() {
                 for page in first / per_page..=(first + count - 1) / per_page {
-                    cost += if request.changes_data() {
-                        locks.write(now, page, config.write_lock)
+                    if request.changes_data() {
+                        costs.waits += locks.write(now, page, config.write_lock);
+                        costs.held += config.write_lock;
                     } else {
-                        locks.read(now, page, config.read_lock)
-                    };
+                        costs.waits += locks.read(now, page, config.read_lock);
+                        costs.held += config.read_lock;
+                    }
                 }
             }
         }
-        let records = matches!(operation, Operation::Write | Operation::Remap);
-        if records && enclosure.drives[drive.index()].data.cache.offsite_capacity() > 0 {
-            cost += config.log_commit;
+        if borrows_memory && request.changes_data() {
+            let data = &enclosure.drives[drive.index()].data;
+            let ranges = [Some(first), source].into_iter().flatten();
+            let records: u64 = ranges.map(|first| records(data, operation, first, count)).sum();
+            costs.waits += config.log_commit * records;
         }
-        cost
+        costs
     }
 
     /// A lender's core has finished: it stores the wrapped operations into the owner's ring. The map is not looked up
@@ -86,8 +94,7 @@ impl Lending {
     pub(in super::super) fn store_messages(&mut self, enclosure: &mut Enclosure, now: SimTime, id: u32, is_live: bool) {
         let request = enclosure.requests[id as usize];
         let (owner, lender) = (request.drive, self.routes[id as usize].compute);
-        // One DMA operation, and at most one flash operation for each slot.
-        if !self.rings.get(owner, lender).has_room(1 + request.count) {
+        if !self.rings.get(owner, lender).has_room(entries(&request)) {
             enclosure.journeys[id as usize].time.add(Cause::InterDrive, RING_RETRY);
             enclosure.runner.queue.push(now + RING_RETRY, Event::Store { request: id });
             return;
@@ -105,7 +112,7 @@ impl Lending {
     }
 
     /// Stores a command's operations into the owner's ring; returns how many there are.
-    fn wrap(&mut self, id: u32, request: &Request, translation: Option<Translation>) -> u64 {
+    pub(super) fn wrap(&mut self, id: u32, request: &Request, translation: Option<Translation>) -> u64 {
         let Route { compute: lender, generation, .. } = self.routes[id as usize];
         let owner = request.drive;
         let ring = self.rings.get(owner, lender);
@@ -201,9 +208,16 @@ impl Lending {
                 }
             }
         }
-        // One DMA operation and one flash operation for each flash page. [D] xbof §8.8
-        let pages = request.count.div_ceil(enclosure.drives[owner.index()].data.ftl.layout().slots_per_page);
-        let busy = enclosure.config.harvest.agent_cost * u64::from(1 + pages);
+        // One DMA operation, and the flash operations in the ring; of a command that the owner places or looks up itself, one for
+        // each flash page. [D] xbof §8.8
+        let operations = match flash {
+            [only] if only.kind == MessageKind::Deallocate => 1,
+            [only] if only.kind != MessageKind::FlashRead => {
+                request.count.div_ceil(enclosure.drives[owner.index()].data.ftl.layout().slots_per_page)
+            }
+            _ => flash.len() as u32,
+        };
+        let busy = enclosure.config.harvest.agent_cost * u64::from(1 + operations);
         let job = Job { tag: id, busy, stall: SimSpan::ZERO };
         enclosure.begin_job(now, &job, SimSpan::ZERO);
         enclosure.enqueue(now, owner, 0, job);
@@ -261,6 +275,20 @@ impl Lending {
             enclosure.on_drive(now, owner, |drive, now, out| drive.data.drop_translation(now, translation, out));
         }
     }
+}
+
+/// Entries in borrowed memory, as the map lies now, that a command on these slots changes: each is a redo record.
+fn records(data: &DataEnd, operation: Operation, first: u32, count: u32) -> u64 {
+    let slots_of = |page: u32| page * SLOTS_PER_TRANSLATION_PAGE..(page + 1) * SLOTS_PER_TRANSLATION_PAGE;
+    let pages = first / SLOTS_PER_TRANSLATION_PAGE..=(first + count - 1) / SLOTS_PER_TRANSLATION_PAGE;
+    let away = pages.filter(|&page| data.cache.frame_of(page).is_some()).map(slots_of);
+    let slots = away.map(|slots| slots.start.max(first)..slots.end.min(first + count));
+    // A trim of what is not mapped changes nothing.
+    let changed = |slots: Range<u32>| match operation {
+        Operation::Trim => slots.filter(|&slot| data.ftl.lookup(slot).is_some()).count() as u64,
+        _ => slots.len() as u64,
+    };
+    slots.map(changed).sum()
 }
 
 /// Directory line, entry lines, lock taken and released. Source: [A] xbof §8.8.

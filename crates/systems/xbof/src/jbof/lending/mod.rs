@@ -6,22 +6,29 @@
 //! Source: [P] sheet xbof §3.
 
 mod command;
+mod costs;
 mod ledger;
 mod periods;
 mod search;
+#[cfg(test)]
+mod tests;
 
+pub(super) use costs::MappingCosts;
 pub(super) use ledger::LendingLedger;
 pub use search::SearchFigures;
 pub(super) use search::scan_of;
 
 use super::enclosure::Enclosure;
 use super::request::Request;
-use crate::xbof::{Harvest, HarvestConfig, MappingLocks, MemoryLoan, Message, Rings};
+use crate::xbof::{Harvest, HarvestConfig, MappingLocks, MemoryLoan, Message, MessageRing, Rings};
 use flashyard_kernel::Rng;
 use flashyard_measure::Stream;
 use flashyard_ssd::{CommandSpec, LoanId, Operation, SegmentState, Translation};
 use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan, SimTime};
+
+/// The first of a drive's shadow queues, behind its agent's and its own.
+pub(super) const SHADOW_QUEUES: usize = 2;
 
 /// Where the firmware of a command runs.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +74,8 @@ pub(super) struct Lending {
     /// Commands of each drive whose firmware ran on lenders.
     served_by_lenders: Vec<u64>,
     curves: Vec<Shards>,
-    /// Busy time that lenders gave to others.
-    lent: Vec<SimSpan>,
+    /// When the curves last forgot half of what they knew.
+    faded: SimTime,
     /// Time that jobs have waited for a core, of jobs that have run.
     waited: Vec<SimSpan>,
     pub(super) ledger: LendingLedger,
@@ -100,8 +107,8 @@ impl Lending {
             messages: Vec::new(),
             locks: (0..count).map(|_| MappingLocks::default()).collect(),
             served_by_lenders: vec![0; count],
+            faded: SimTime::ZERO,
             curves: keys.map(|keys| Shards::new(keys, 8192)).collect(),
-            lent: vec![SimSpan::ZERO; count],
             waited: vec![SimSpan::ZERO; count],
             ledger: LendingLedger::new(count),
             search: SearchFigures::new(count),
@@ -123,6 +130,10 @@ impl Lending {
         // Messages between drives know these operations and no others.
         let stays = !matches!(request.operation, Operation::Read | Operation::Write | Operation::Trim);
         if self.harvest.bindings(drive).is_empty() || stays {
+            return;
+        }
+        // There would never be room for its messages.
+        if costs::entries(request) > MessageRing::ENTRIES {
             return;
         }
         if let Some((lender, offer)) = self.harvest.driver().route(drive, self.rng.unit()) {
@@ -169,11 +180,6 @@ impl Lending {
     /// An access of before the run, to a page of the map of `drive`.
     pub(super) fn warm_curve(&mut self, drive: usize, page: u32) {
         self.curves[drive].access(page);
-    }
-
-    /// Busy time that `drive` gave to others.
-    pub(super) fn lent(&self, drive: usize) -> SimSpan {
-        self.lent[drive]
     }
 
     /// Commands that message queues hold; one may come several times.

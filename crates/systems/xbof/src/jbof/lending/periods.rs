@@ -2,11 +2,15 @@
 
 use super::super::enclosure::{Enclosure, Event};
 use super::search::scan_tag;
-use super::{Lending, TickMark};
+use super::{Lending, SHADOW_QUEUES, TickMark};
 use crate::xbof::{DriveReading, HarvestAction};
 use flashyard_cxl::Transaction;
 use flashyard_ssd::{Drive, Job, LoanId};
+use flashyard_stats::Shards;
 use flashyard_units::{DriveId, SimSpan, SimTime};
+
+/// Time after which accesses count half as much in miss-ratio curves, which are of current look-ups. Source: [A] sheet xbof §9.2.
+const CURVE_WINDOW: SimSpan = SimSpan::from_secs(10);
 
 impl Lending {
     /// One period of the drives.
@@ -15,12 +19,30 @@ impl Lending {
         let drives = 0..enclosure.drives.len();
         let readings: Vec<DriveReading> = drives.map(|drive| self.read_monitors(enclosure, drive, period)).collect();
         self.account_loans(now);
+        if now.since(self.faded) >= CURVE_WINDOW {
+            self.faded = now;
+            self.curves.iter_mut().for_each(Shards::fade);
+        }
         for (drive, reading) in readings.iter().enumerate() {
             if enclosure.manages(now, DriveId::new(drive as u16)) {
                 self.harvest.tick_drive(DriveId::new(drive as u16), reading, &self.curves[drive]);
             }
         }
+        self.weigh(enclosure);
         self.carry_out(enclosure, now);
+    }
+
+    /// Every lender sets the weights of its shadow queues, which the driver reckons with as well.
+    fn weigh(&self, enclosure: &mut Enclosure) {
+        if !self.harvest.config().processors {
+            return;
+        }
+        for (drive, number) in enclosure.drives.iter_mut().zip(0..) {
+            let weight = self.harvest.config().shadow_weight(self.harvest.driver().has_own(DriveId::new(number)));
+            for offer in 0..self.harvest.config().processor_offers as usize {
+                drive.compute.set_weight(SHADOW_QUEUES + offer, weight);
+            }
+        }
     }
 
     /// One period of the hosts' drivers: they load the processor descriptors.
@@ -117,7 +139,7 @@ impl Lending {
         }
     }
 
-    fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
+    pub(super) fn read_monitors(&mut self, enclosure: &Enclosure, number: usize, period: SimSpan) -> DriveReading {
         let drive = &enclosure.drives[number];
         let nand = &drive.data.flash.nand;
         let cache = drive.data.cache.counters();
@@ -125,7 +147,7 @@ impl Lending {
             busy: drive.compute.busy(),
             waited: self.waited[number],
             jobs: drive.compute.jobs(),
-            lent: self.lent[number],
+            lent: drive.compute.busy_from(SHADOW_QUEUES),
             bus: nand.bus_busy(),
             array: nand.array_busy(),
             accesses: cache.local_hits + cache.offsite_hits + cache.misses,
@@ -148,6 +170,7 @@ impl Lending {
             processor,
             processor_own: (processor - lent).max(0.0),
             data_end: bus.max(array),
+            commands: executed,
             redirected: (mark.redirected - before.redirected) as f64 / executed.max(1) as f64,
             accesses: mark.accesses - before.accesses,
             misses: mark.misses - before.misses,

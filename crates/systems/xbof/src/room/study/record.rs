@@ -53,6 +53,8 @@ pub(super) struct DriveRecord {
     pub(super) cores: u32,
     /// Mapping accesses that found their page in borrowed memory.
     pub(super) offsite_hits: u64,
+    /// Redo records of changes to entries in borrowed memory.
+    pub(super) redo_records: u64,
     pub(super) energy_joules: f64,
     /// The part of it that cores take, working or not.
     pub(super) core_joules: f64,
@@ -151,6 +153,7 @@ impl DriveRecord {
             bytes: drive.read_bytes + drive.write_bytes,
             cores: drive.servers.cores,
             offsite_hits: drive.cache.offsite_hits,
+            redo_records: drive.redo_records,
             energy_joules: drive.energy.total().as_joules(),
             core_joules: drive.energy.cores.as_joules(),
         }

@@ -42,7 +42,7 @@ pub(crate) enum Run {
     },
     /// 4 KB sequential writes of Shrunk at depth 64.
     SmallWrites,
-    /// OC with this many busy drives, 64 KB sequential reads.
+    /// OC in an enclosure of this many drives, all of them busy, 64 KB sequential reads.
     OcScale(u32),
     /// The generator for a workload of Table 2, by its place there, at depth 16.
     Table2(Design, usize),
@@ -64,12 +64,14 @@ pub(crate) enum Run {
     },
     /// 4 KB random reads at depth 1 with all cores and a share of the mapping memory, in percent.
     Memory(Design, u32),
-    /// Six drives under 64 KB requests at depth 64, and the six others with work of their own.
+    /// Six drives under sequential requests at depth 64, and the six others with work of their own.
     Lenders {
         /// Design.
         design: Design,
         /// Whether borrowers read, or write.
         read: bool,
+        /// Size of their requests.
+        kib: u32,
         /// The lenders' own load.
         own: LenderLoad,
     },
@@ -146,7 +148,7 @@ impl NamedRun for Run {
             }
             Self::Unloaded { design, read, kib } => (design, format!("random {} of {kib} KiB at depth 1", verb(read))),
             Self::SmallWrites => (Design::Shrunk, "sequential writes of 4 KiB at depth 64".to_owned()),
-            Self::OcScale(busy) => (Design::Oc, format!("sequential reads of 64 KiB at {busy} busy drives")),
+            Self::OcScale(busy) => (Design::Oc, format!("sequential reads of 64 KiB by all of {busy} drives")),
             Self::Table2(design, place) => (design, PUBLISHED[place].name.to_owned()),
             Self::Cores { design, cores, busy } => {
                 (design, format!("{} with the whole map, {cores} cores, {busy} busy drives", PUBLISHED[ALI_0].name))
@@ -157,12 +159,12 @@ impl NamedRun for Run {
             Self::Memory(design, percent) => {
                 (design, format!("random reads of 4 KiB at depth 1 with {percent} % of the map"))
             }
-            Self::Lenders { design, read, own } => {
+            Self::Lenders { design, read, kib, own } => {
                 let own = match own {
                     LenderLoad::SmallWrites(depth) => format!("writes of 4 KiB at depth {depth}"),
                     LenderLoad::Src(depth) => format!("{} at depth {depth}", PUBLISHED[SRC].name),
                 };
-                (design, format!("{} of 64 KiB, lenders under {own}", verb(read)))
+                (design, format!("{} of {kib} KiB, lenders under {own}", verb(read)))
             }
             Self::Complex { design, group } => (design, format!("bursts, group {group}")),
             Self::Application(design, place) => (design, loads::APPLICATIONS[place].name.to_owned()),
@@ -214,7 +216,8 @@ fn carry_out(
         }
         Run::OcScale(busy) => {
             pattern(&mut scenario, true, true, 64, 64);
-            scenario.jbof.busy_drives = busy;
+            // The source varies the drives of the enclosure (§3.1), and these are all that share the host's memory.
+            (scenario.jbof.drives, scenario.jbof.busy_drives) = (busy, busy);
             Design::Oc
         }
         Run::Table2(design, place) => {
@@ -246,13 +249,15 @@ fn carry_out(
             scenario.jbof.shrunk_memory = Some(f64::from(percent) / 100.0);
             design
         }
-        Run::Lenders { design, read, own } => return lenders(&scenario, design, read, own, observer),
+        Run::Lenders { design, read, kib, own } => {
+            return lenders(&scenario, design, Borrowers { read, kib }, own, observer);
+        }
         Run::Complex { design, group } => {
             scenario.harvest.lenders_max = Some(COMPLEX_LENDERS);
             return complex(&scenario, design, group, observer);
         }
         Run::Application(design, place) => {
-            (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
+            vehicle(&mut scenario);
             let load = loads::APPLICATIONS[place].load(capacity(&scenario, design)?);
             return streams(&scenario, design, plan(&scenario)?, &[load], observer);
         }
@@ -282,11 +287,15 @@ fn table2(scenario: &mut JbofScenario, place: usize) {
     scenario.workload.table2 = Some(PUBLISHED[place].name.to_owned());
 }
 
-/// The published vehicle: one socket is the borrower, another the lender and the host (source §5.6), and each drive is one of
-/// NVMeVirt, in which reads and writes share one budget of bandwidth.
-fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName) -> Design {
+/// The published vehicle of applications: one socket is the borrower, another the lender and the host (source §5.6), and each
+/// drive is one of NVMeVirt, in which reads and writes share one budget of bandwidth.
+fn vehicle(scenario: &mut JbofScenario) {
     (scenario.jbof.drives, scenario.jbof.busy_drives) = (2, 1);
     scenario.fabric.half_duplex = Some(true);
+}
+
+fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName) -> Design {
+    vehicle(scenario);
     scenario.run.measure = Some(Time(PROGRAM_WINDOW));
     scenario.program = Some(ProgramSection {
         name: Choice(name),
@@ -298,15 +307,21 @@ fn under_program(scenario: &mut JbofScenario, design: Design, name: ProgramName)
     design
 }
 
+/// Load of borrowers beside lenders with work of their own.
+struct Borrowers {
+    read: bool,
+    kib: u32,
+}
+
 fn lenders(
     scenario: &JbofScenario,
     design: Design,
-    read: bool,
+    Borrowers { read, kib }: Borrowers,
     own: LenderLoad,
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<JbofFigures, ScenarioError> {
     let capacity = capacity(scenario, design)?;
-    let borrower = Load::sequential(read, 64, 64, capacity);
+    let borrower = Load::sequential(read, kib, 64, capacity);
     let lender = match own {
         LenderLoad::SmallWrites(depth) => Load::sequential(false, 4, depth, capacity),
         LenderLoad::Src(depth) => Load::table2(SRC, depth, capacity),
@@ -388,7 +403,7 @@ mod tests {
         let mut base = study(&[], &NoFiles).expect("the study is complete").base;
         base.run.warmup = Some(Time(SimSpan::from_ms(1)));
         base.run.measure = Some(Time(SimSpan::from_ms(2)));
-        let run = Run::Lenders { design: Design::Xbof, read: true, own: LenderLoad::SmallWrites(4) };
+        let run = Run::Lenders { design: Design::Xbof, read: true, kib: 64, own: LenderLoad::SmallWrites(4) };
         let mut figures = carry_out(&base, run, &NoFiles, &mut |_| true).expect("the run is valid");
         for (number, drive) in figures.drives.iter().enumerate() {
             assert_eq!((drive.read_bytes > 0, drive.write_bytes > 0), (number < 6, number >= 6), "drive {number}");
