@@ -12,9 +12,9 @@ pub(super) fn entries(request: &Request) -> u32 {
 
 /// Costs to the firmware of a command whose map is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct MappingCosts {
+pub(crate) struct MappingCosts {
     /// Its core works while it holds the locks of the map: firmware that the drive alone would not need.
-    pub(in super::super) held: SimSpan,
+    pub(crate) held: SimSpan,
     /// Its core waits for locks and commits.
-    pub(in super::super) waits: SimSpan,
+    pub(crate) waits: SimSpan,
 }
