@@ -136,7 +136,7 @@ fn virtual_and_open_channel_drives_give_back_what_was_written() {
 const ONCE_FAILED: [(&str, &[(&str, u64)]); 5] = [
     // An accounting below zero: a link fails while a write waits for room in a log.
     (
-        "seed=49163;size=161;link2@e1300+900us",
+        "seed=49163;size=161;link2@e1360+900us",
         &[("waits for a log", 1), ("logs replayed", 1), ("drives given up", 1), ("commands sent again", 1)],
     ),
     // Memory given back just after its lender's link was away for a moment: no drive recovered what had been in it.

@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(concerned("gpu.hints_fill"), hinted);
         let text = include_str!("../../../../../scenarios/cxl-gpu/scenario.toml");
         let with = |setting: &str| {
-            let settings = ["gpu.accesses=500".to_owned(), setting.to_owned()];
+            let settings = ["gpu.accesses=1000".to_owned(), setting.to_owned()];
             GpuScenario::of(&LANGUAGE.resolve(text, "x.toml", &settings, &NoFiles).expect("it is good").scenario)
                 .expect("it is of this system")
         };
