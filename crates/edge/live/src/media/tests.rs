@@ -280,7 +280,7 @@ mod taken_back {
 }
 
 #[test]
-fn a_directory_made_anew_has_nothing_of_drives_before() {
+fn a_new_directory_has_nothing_of_drives_before() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let scenario = scenario();
     let shapes = shapes(&scenario).expect("the scenario is whole");
@@ -297,6 +297,6 @@ fn a_directory_made_anew_has_nothing_of_drives_before() {
     // An attempt to make one that was not finished is nothing that anybody wants to keep.
     left.iter().for_each(|path| std::fs::write(path, "of an attempt").expect("it can be written"));
     std::fs::write(directory.path().join("unfinished"), "").expect("it can be written");
-    drop(make().expect("it is made anew"));
+    drop(make().expect("it is made again"));
     assert!(left.iter().all(|path| !path.exists()));
 }
