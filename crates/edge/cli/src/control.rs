@@ -12,7 +12,7 @@
 use crate::arguments::{AgeLevel, CtlOptions, NamespaceName, Switch};
 use crate::{Outcome, output, status, unchanged};
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use flashyard_live::{Changed, EngineAccess, Handle, SocketPath};
+use flashyard_live::{Changed, EngineAccess, Handle, Reader, SocketPath};
 use flashyard_served::{Control, CoreLoan, Gauges, MemoryLoan, Presence};
 use flashyard_units::{DriveId, SimSpan};
 use serde_json::{Value, json};
@@ -172,7 +172,7 @@ fn parse(command: &Value) -> Result<Control> {
 
 /// Figures since they were asked for last.
 fn figures(engine: &mut EngineAccess<'_>) -> Value {
-    let gauges = engine.gauges();
+    let gauges = engine.gauges(Reader::Operator);
     let world = engine.session().world();
     let states: Vec<_> =
         DriveId::first(world.drives()).map(|drive| world.capacity(drive).map(|capacity| capacity.states)).collect();
@@ -207,7 +207,7 @@ fn figures(engine: &mut EngineAccess<'_>) -> Value {
                 "lent_utilization": drive.lent,
                 "bus_utilization": drive.bus,
                 "die_utilization": drive.die,
-                "mapping_miss_ratio": drive.misses,
+                "mapping_miss_ratio": drive.miss_ratio(),
                 "redirected_share": drive.redirected,
                 "erases_mean": drive.health.erases_mean,
                 "raw_bit_error_rate": drive.health.raw_bit_error_rate,

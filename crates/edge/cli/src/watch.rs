@@ -2,13 +2,12 @@
 
 use anyhow::{Context, Result};
 use flashyard_dash::Dash;
-use flashyard_live::{Handle, Tempo};
+use flashyard_live::{Handle, Reader, Tempo};
 use flashyard_report::{
     DrivePoints, DriveSnapshot, DriveState, DriveTotals, LatencySummary, Lateness, LentResource, LiveCommand,
     LiveEvent, LiveEventKind, Loan, Points, Snapshot,
 };
 use flashyard_served::{Control, DriveGauges, Gauges, Presence};
-use flashyard_stats::LatencyHistogram;
 use flashyard_units::DriveId;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -109,7 +108,7 @@ fn follow(mut dash: Dash, subject: &Subject, handle: &Handle, stop: &AtomicBool)
         std::thread::sleep(due.saturating_sub(began.elapsed()));
         due = began.elapsed().max(due) + STEP;
         let taken = handle.call(|engine| {
-            let gauges = engine.gauges();
+            let gauges = engine.gauges(Reader::Dashboard);
             let late = &engine.lateness().answers;
             let lateness = Lateness { p50: late.percentile_us(0.5), p99: late.percentile_us(0.99), max: late.max_us() };
             (gauges, lateness, engine.connections())
@@ -144,12 +143,14 @@ impl Past {
         let begin = first.at.as_secs_f64() - first.span.as_secs_f64();
         let count = last.drives.len();
         self.latency_seconds.resize(count, 0.0);
+        let mut whole = first.clone();
+        steps[1..].iter().for_each(|step| whole.absorb(step));
         let of_drive = |drive: usize| steps.iter().map(move |step| (&step.drives[drive], step.span.as_secs_f64()));
-        let drives: Vec<DriveSnapshot> = (0..count)
-            .map(|drive| {
-                let whole = whole(of_drive(drive));
-                self.latency_seconds[drive] += whole.latency.mean_us() * whole.latency.count() as f64 / 1e6;
-                drive_snapshot(drive, &whole, self.latency_seconds[drive], subject)
+        let figures = whole.drives.iter().zip(&mut self.latency_seconds).enumerate();
+        let drives: Vec<DriveSnapshot> = figures
+            .map(|(number, (drive, latency_seconds))| {
+                *latency_seconds += drive.latency.mean_us() * drive.latency.count() as f64 / 1e6;
+                drive_snapshot(number, drive, seconds, *latency_seconds, subject)
             })
             .collect();
         self.number += 1;
@@ -165,7 +166,7 @@ impl Past {
             },
             harvest: last.harvests,
             segment_mib: last.segment_bytes as f64 / 1_048_576.0,
-            lending: lending(steps, seconds),
+            lending: lending(&whole),
             lateness_us: lateness,
             noise_us: subject.noise_us,
             events: self.events(last, &drives),
@@ -226,75 +227,40 @@ impl Past {
     }
 }
 
-/// A drive over several steps.
-struct Whole<'a> {
-    last: &'a DriveGauges,
+fn drive_snapshot(
+    number: usize,
+    drive: &DriveGauges,
     seconds: f64,
-    ios: u64,
-    read_bytes: u64,
-    write_bytes: u64,
-    latency: LatencyHistogram,
-    /// Processor, lent, die, bus and redirected shares.
-    shares: [f64; 5],
-}
-
-fn whole<'a>(steps: impl Iterator<Item = (&'a DriveGauges, f64)>) -> Whole<'a> {
-    let mut found: Option<Whole<'a>> = None;
-    for (drive, seconds) in steps {
-        let whole = found.get_or_insert_with(|| Whole {
-            last: drive,
-            seconds: 0.0,
-            ios: 0,
-            read_bytes: 0,
-            write_bytes: 0,
-            latency: LatencyHistogram::new(),
-            shares: [0.0; 5],
-        });
-        whole.last = drive;
-        whole.seconds += seconds;
-        whole.ios += drive.ios;
-        whole.read_bytes += drive.read_bytes;
-        whole.write_bytes += drive.write_bytes;
-        whole.latency.merge(&drive.latency);
-        let shares = [drive.processor, drive.lent, drive.die, drive.bus, drive.redirected];
-        whole.shares.iter_mut().zip(shares).for_each(|(sum, share)| *sum += share * seconds);
-    }
-    #[expect(clippy::expect_used, reason = "a snapshot is made of at least one step")]
-    let mut whole = found.expect("at least one step");
-    let seconds = whole.seconds.max(1e-12);
-    whole.shares.iter_mut().for_each(|share| *share /= seconds);
-    whole
-}
-
-fn drive_snapshot(number: usize, whole: &Whole<'_>, latency_seconds: f64, subject: &Subject) -> DriveSnapshot {
-    let Whole { last, seconds, latency, shares: [processor, lent, die, bus, redirected], .. } = whole;
-    let per_second = |amount: u64| if *seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
-    let health = &last.health;
+    latency_seconds: f64,
+    subject: &Subject,
+) -> DriveSnapshot {
+    let per_second = |amount: u64| if seconds > 0.0 { amount as f64 / seconds } else { 0.0 };
+    let health = &drive.health;
     DriveSnapshot {
         name: format!("drive-{number}"),
         nqn: subject.nqns.get(number).cloned().unwrap_or_default(),
-        state: match last.presence {
-            _ if last.pulled => DriveState::Away,
+        state: match drive.presence {
+            _ if drive.pulled => DriveState::Away,
             Presence::Ready => DriveState::Ready,
             Presence::NoPower => DriveState::Off,
             Presence::NoLink => DriveState::Unlinked,
             Presence::Starting => DriveState::Resetting,
         },
-        read_bytes_per_s: per_second(whole.read_bytes),
-        write_bytes_per_s: per_second(whole.write_bytes),
-        iops: per_second(whole.ios),
-        latency_us: LatencySummary::from(latency),
-        processor_utilization: *processor,
-        lent_utilization: *lent,
-        die_utilization: *die,
-        bus_utilization: *bus,
-        dram_utilization: last.memory,
-        mapping_miss_ratio: last.misses,
-        redirected_share: *redirected,
+        read_bytes_per_s: per_second(drive.read_bytes),
+        write_bytes_per_s: per_second(drive.write_bytes),
+        iops: per_second(drive.ios),
+        latency_us: LatencySummary::from(&drive.latency),
+        processor_utilization: drive.processor,
+        lent_utilization: drive.lent,
+        die_utilization: drive.die,
+        bus_utilization: drive.bus,
+        dram_utilization: drive.memory,
+        mapping_miss_ratio: drive.miss_ratio(),
+        redirected_share: drive.redirected,
         wear_percent: 100.0 * health.used(subject.endurance_erases),
         spare_percent: 100.0 * health.spare(),
         media_errors: health.media_errors,
-        queue_depth: last.depth,
+        queue_depth: drive.depth,
         totals: DriveTotals {
             reads: health.reads,
             writes: health.writes,
@@ -318,34 +284,21 @@ fn points<'a>(steps: impl Iterator<Item = (&'a DriveGauges, f64)>) -> DrivePoint
     points
 }
 
-fn lending(steps: &[Gauges], seconds: f64) -> Vec<Loan> {
-    let mut loans: Vec<Loan> = Vec::new();
-    for step in steps {
-        for lent in &step.processor_lent {
-            let share = lent.cores * step.span.as_secs_f64() / seconds.max(1e-12);
-            let pair = (u32::from(lent.lender.get()), u32::from(lent.borrower.get()));
-            match loans.iter_mut().find(|loan| (loan.lender, loan.borrower) == pair) {
-                Some(loan) => loan.amount += share,
-                None => loans.push(Loan {
-                    resource: LentResource::Processor,
-                    lender: pair.0,
-                    borrower: pair.1,
-                    amount: share,
-                }),
-            }
-        }
-    }
-    loans.retain(|loan| loan.amount > CORES_LEAST);
-    if let Some(last) = steps.last() {
-        let mib = last.segment_bytes as f64 / 1_048_576.0;
-        loans.extend(last.memory_lent.iter().map(|lent| Loan {
-            resource: LentResource::Memory,
-            lender: u32::from(lent.lender.get()),
-            borrower: u32::from(lent.borrower.get()),
-            amount: f64::from(lent.segments) * mib,
-        }));
-    }
-    loans
+fn lending(whole: &Gauges) -> Vec<Loan> {
+    let cores = whole.processor_lent.iter().filter(|lent| lent.cores > CORES_LEAST).map(|lent| Loan {
+        resource: LentResource::Processor,
+        lender: u32::from(lent.lender.get()),
+        borrower: u32::from(lent.borrower.get()),
+        amount: lent.cores,
+    });
+    let mib = whole.segment_bytes as f64 / 1_048_576.0;
+    let memory = whole.memory_lent.iter().map(|lent| Loan {
+        resource: LentResource::Memory,
+        lender: u32::from(lent.lender.get()),
+        borrower: u32::from(lent.borrower.get()),
+        amount: f64::from(lent.segments) * mib,
+    });
+    cores.chain(memory).collect()
 }
 
 #[cfg(test)]

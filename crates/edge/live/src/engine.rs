@@ -20,7 +20,7 @@ use crate::clock::{Lateness, Paced, SERVED_MAX, Tempo, noise};
 use crate::error::{BlockSizeError, EngineError};
 use crate::front::{Context, Drives, FrontEnd, Inbound};
 use crate::front_ends::FrontEnds;
-use crate::hook::{EngineAccess, Hook, carry_out};
+use crate::hook::{EngineAccess, Hook, Unseen, carry_out};
 use crate::media::{BlockFormat, Media};
 use crate::namespaces::{ManageError, Spaces};
 use crate::report::Report;
@@ -102,6 +102,8 @@ pub struct Engine {
     pace: Paced,
     fronts: FrontEnds,
     hooks: Vec<Box<dyn Hook>>,
+    /// Figures for those who read them through hooks.
+    unseen: Unseen,
     journal: Option<Box<dyn Write>>,
     /// Why the journal ends before the enclosure does.
     journal_failed: Option<io::Error>,
@@ -173,6 +175,7 @@ impl Engine {
             pace: Paced::new(tempo),
             fronts,
             hooks: Vec::new(),
+            unseen: Unseen::default(),
             journal: None,
             journal_failed: None,
             turns: 0,
@@ -429,6 +432,7 @@ impl Engine {
                 fronts: &self.fronts,
                 in_flight_bytes: self.fronts.in_flight_bytes(),
                 turns: self.turns,
+                unseen: &mut self.unseen,
             };
             hook.turn(&mut access);
             let (changed, ports, wanted) = (access.changed, access.ports, access.wanted);

@@ -34,6 +34,35 @@ fn list(ports: &[SocketAddr]) -> String {
     }
 }
 
+/// Readers of the figures of an interval, each with an interval of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// An operator at the control socket.
+    Operator,
+    /// The dashboard.
+    Dashboard,
+}
+
+/// Figures that the world has given, by reader that has not seen them yet.
+#[derive(Default)]
+pub(crate) struct Unseen([Option<Gauges>; 2]);
+
+impl Unseen {
+    fn take(&mut self, reader: Reader, latest: Gauges) -> Gauges {
+        let mut whole = None;
+        for (number, unseen) in self.0.iter_mut().enumerate() {
+            match unseen {
+                Some(unseen) => unseen.absorb(&latest),
+                None => *unseen = Some(latest.clone()),
+            }
+            if number == reader as usize {
+                whole = unseen.take();
+            }
+        }
+        whole.unwrap_or(latest)
+    }
+}
+
 /// Access of a hook to the engine.
 pub struct EngineAccess<'a> {
     pub(crate) session: &'a mut Session,
@@ -48,6 +77,7 @@ pub struct EngineAccess<'a> {
     pub(crate) fronts: &'a FrontEnds,
     pub(crate) in_flight_bytes: usize,
     pub(crate) turns: u64,
+    pub(crate) unseen: &'a mut Unseen,
 }
 
 /// Does something to the enclosure, and keeps what outlives the process before that is announced.
@@ -112,10 +142,11 @@ impl EngineAccess<'_> {
         self.session
     }
 
-    /// Figures of the interval since they were last taken: all callers share one interval. Media errors are those of
-    /// the whole lifetime of a drive, as in its health log.
-    pub fn gauges(&mut self) -> Gauges {
-        let mut gauges = self.session.world_mut().gauges(self.now);
+    /// Figures of the interval since `reader` last took them. Media errors are those of the whole lifetime of a drive, as
+    /// in its health log.
+    pub fn gauges(&mut self, reader: Reader) -> Gauges {
+        let latest = self.session.world_mut().gauges(self.now);
+        let mut gauges = self.unseen.take(reader, latest);
         for (number, drive) in (0..).map(DriveId::new).zip(&mut gauges.drives) {
             let before = self.media.drive(number).before().media_errors;
             drive.health.media_errors = drive.health.media_errors.saturating_add(before);

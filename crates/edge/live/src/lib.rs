@@ -54,7 +54,7 @@ pub use flashyard_blk::Payload;
 pub use flashyard_nvmf::target::Strangers;
 pub use front::{Answered, BlockState, Claim, Context, Drives, FrontEnd, Inbound, KEYS_MAX, Readiness};
 pub use front_ends::FrontEnds;
-pub use hook::{EngineAccess, Hook, NoPort};
+pub use hook::{EngineAccess, Hook, NoPort, Reader};
 pub use host::{Host, HostError, HostLoad, HostReport, Pattern, run_host_load};
 pub use load::{Load, LoadReport, run_load, stamped};
 pub use media::{

@@ -4,7 +4,7 @@
 mod hosted;
 mod small;
 
-use flashyard_live::{Handle, Host, MediaError, SetUpError, Tempo};
+use flashyard_live::{Handle, Host, MediaError, Reader, SetUpError, Tempo};
 use flashyard_nvme::Status;
 use flashyard_nvme::log::{ErrorEntry, SmartLog, page};
 use flashyard_nvme::nvm::{BlockRange, CopyRange, NvmCommand};
@@ -105,7 +105,8 @@ fn a_damaged_block_is_an_unrecovered_read_error_until_it_is_written_however_the_
         serve(directory.path(), |host, handle| {
             assert_eq!(read(host, 3), Err(unrecovered));
             assert_eq!(errors(host, 2), (2, 2));
-            let counted = handle.call(|engine| engine.gauges().drives[0].health.media_errors).expect("it serves");
+            let counted =
+                handle.call(|engine| engine.gauges(Reader::Operator).drives[0].health.media_errors).expect("it serves");
             assert_eq!(counted, 2);
             write(host, 3);
             assert_eq!(read(host, 3), Ok(filling(3)));

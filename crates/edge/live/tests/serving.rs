@@ -4,7 +4,7 @@ mod small;
 
 use flashyard_blk::{Operation, VolumeError, VolumeRequest};
 use flashyard_live::{
-    ChannelFront, ChannelVolume, Engine, EngineAccess, Handle, Load, LoadReport, Payload, Remote, SetUp, Tempo,
+    ChannelFront, ChannelVolume, Engine, EngineAccess, Handle, Load, LoadReport, Payload, Reader, Remote, SetUp, Tempo,
     run_load,
 };
 use flashyard_scenario::{NoFiles, live};
@@ -158,7 +158,7 @@ fn a_drive_can_be_pulled_and_put_back_under_load_and_figures_tell() {
                 away += u32::from(pulled == Ok(Presence::NoPower));
                 let put_back = handle.call(move |engine| engine.control(Control::Insert { drive }));
                 let Ok(Ok(())) = put_back else { break };
-                let Ok(gauges) = handle.call(|engine| engine.gauges()) else { break };
+                let Ok(gauges) = handle.call(|engine| engine.gauges(Reader::Operator)) else { break };
                 ios += gauges.drives.iter().map(|drive| drive.ios).sum::<u64>();
                 ready += gauges.drives.iter().filter(|drive| drive.presence == Presence::Ready).count();
                 assert!(gauges.drives.iter().all(|drive| drive.latency.count() == drive.ios && drive.die <= 1.0));

@@ -3,7 +3,7 @@
 mod hosted;
 mod small;
 
-use flashyard_live::{Host, Tempo};
+use flashyard_live::{Host, Reader, Tempo};
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvme::zone::{Receive, SendAction, ZoneDescriptor, ZoneState};
@@ -98,7 +98,7 @@ fn closed(written: u64) -> (u8, u64) {
 
 /// Blocks of the drive that are mapped.
 fn mapped(handle: &flashyard_live::Handle) -> u64 {
-    let gauges = handle.call(|engine| engine.gauges()).expect("it serves");
+    let gauges = handle.call(|engine| engine.gauges(Reader::Operator)).expect("it serves");
     gauges.drives[0].health.mapped_slots
 }
 

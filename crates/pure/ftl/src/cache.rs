@@ -128,6 +128,13 @@ impl MappingCache {
         self.local_capacity
     }
 
+    /// Share of the drive's own memory, of `all` translation pages, that holds pages or is lent to a peer.
+    pub fn local_use(&self, all: u32) -> f64 {
+        let held = if self.is_complete() { self.pages } else { self.local_len };
+        let lent = all.saturating_sub(self.local_capacity);
+        (f64::from(held) + f64::from(lent)).min(f64::from(all)) / f64::from(all.max(1))
+    }
+
     /// Translation pages held in borrowed memory at most.
     pub fn offsite_capacity(&self) -> u32 {
         self.frames.borrowed()

@@ -115,7 +115,7 @@ pub struct DriveGauges {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Latency of the requests completed.
+    /// Latency of the reads and writes completed.
     pub latency: LatencyHistogram,
     /// Busy share of the cores.
     pub processor: f64,
@@ -125,10 +125,12 @@ pub struct DriveGauges {
     pub bus: f64,
     /// Busy share of the dies.
     pub die: f64,
-    /// Mapping memory in the drive's own DRAM that it does not lend, of all it has, now.
+    /// Mapping memory in the drive's own DRAM that holds translation pages or is lent, of all it has, now.
     pub memory: f64,
-    /// Mapping misses for each access; `None` without any.
-    pub misses: Option<f64>,
+    /// Mapping accesses.
+    pub accesses: u64,
+    /// Those of them that had to be read from flash.
+    pub misses: u64,
     /// Share of its commands that went to lenders.
     pub redirected: f64,
     /// Its life.
@@ -174,4 +176,56 @@ pub struct Gauges {
     pub segment_bytes: u64,
     /// Whether drives may lend.
     pub harvests: bool,
+}
+
+impl DriveGauges {
+    /// Mapping misses for each access; `None` without any.
+    pub fn miss_ratio(&self) -> Option<f64> {
+        (self.accesses > 0).then(|| self.misses as f64 / self.accesses as f64)
+    }
+
+    /// Takes in the interval after this one, where this one is `part` of both.
+    fn absorb(&mut self, later: &Self, part: f64) {
+        let mean = |earlier: f64, later: f64| earlier * part + later * (1.0 - part);
+        let mut latency = std::mem::take(&mut self.latency);
+        latency.merge(&later.latency);
+        *self = Self {
+            ios: self.ios + later.ios,
+            read_bytes: self.read_bytes + later.read_bytes,
+            write_bytes: self.write_bytes + later.write_bytes,
+            latency,
+            processor: mean(self.processor, later.processor),
+            lent: mean(self.lent, later.lent),
+            bus: mean(self.bus, later.bus),
+            die: mean(self.die, later.die),
+            accesses: self.accesses + later.accesses,
+            misses: self.misses + later.misses,
+            redirected: mean(self.redirected, later.redirected),
+            ..*later
+        };
+    }
+}
+
+impl Gauges {
+    /// Takes in `later`, the interval that begins where this one ends, of the world that has as many drives: counts add
+    /// up, shares are means over both, and figures of a moment are those at the end.
+    pub fn absorb(&mut self, later: &Self) {
+        let span = self.span + later.span;
+        let part = if span == SimSpan::ZERO { 0.5 } else { self.span.ratio_of(span) };
+        for (drive, later) in self.drives.iter_mut().zip(&later.drives) {
+            drive.absorb(later, part);
+        }
+        self.processor_lent.iter_mut().for_each(|lent| lent.cores *= part);
+        for lent in &later.processor_lent {
+            let cores = lent.cores * (1.0 - part);
+            let both = |loan: &&mut CoreLoan| (loan.lender, loan.borrower) == (lent.lender, lent.borrower);
+            match self.processor_lent.iter_mut().find(both) {
+                Some(loan) => loan.cores += cores,
+                None => self.processor_lent.push(CoreLoan { cores, ..*lent }),
+            }
+        }
+        self.memory_lent.clone_from(&later.memory_lent);
+        (self.at, self.span, self.harvests) = (later.at, span, later.harvests);
+        self.segment_bytes = later.segment_bytes;
+    }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Book {
     gone: bool,
     /// By drive: it was pulled out, and not put back.
     pub(crate) pulled: [bool; 2],
-    /// Of requests completed since figures were last taken.
+    /// Of reads and writes completed since figures were last taken.
     pub(crate) latency: LatencyHistogram,
     /// The counters when figures were last taken.
     pub(crate) reading: Option<MirrorReading>,
@@ -62,9 +62,11 @@ impl Book {
     }
 
     /// A request from outside has ended.
-    pub(crate) fn answer(&mut self, now: SimTime, token: u32, latency: SimSpan, answer: Answer) {
+    pub(crate) fn answer(&mut self, now: SimTime, token: u32, operation: Operation, latency: SimSpan, answer: Answer) {
         self.in_flight -= 1;
-        self.latency.record(latency);
+        if matches!(operation, Operation::Read | Operation::Write) {
+            self.latency.record(latency);
+        }
         self.effects.push(Effect::Answered { token, at: now, answer });
     }
 

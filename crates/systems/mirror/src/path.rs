@@ -278,7 +278,7 @@ impl Mirror {
         self.bench.totals[0].count(request.operation, request.bytes(), latency);
         if let Some(book) = &mut self.book {
             book.gather(&mut self.drives, &self.requests, &self.commands);
-            book.answer(now, token, latency, answer);
+            book.answer(now, token, request.operation, latency, answer);
         }
     }
 

@@ -271,8 +271,6 @@ impl LiveMirror {
         // A power cut takes back what was booked for work that did not come about.
         let since = |after: SimSpan, before: SimSpan| SimSpan::from_ps(after.as_ps().saturating_sub(before.as_ps()));
         let share = |after, before, servers: u32| since(after, before).ratio_of(span * u64::from(servers)).min(1.0);
-        let accesses = after.accesses.saturating_sub(before.accesses);
-        let pages = model.config().mapping_cache_pages.max(1);
         DriveGauges {
             presence: self.presence(drive),
             pulled: self.is_pulled(drive),
@@ -285,8 +283,9 @@ impl LiveMirror {
             lent: 0.0,
             bus: share(after.bus, before.bus, geometry.channels),
             die: share(after.die, before.die, geometry.dies()),
-            memory: f64::from(model.data.cache.local_capacity()) / f64::from(pages),
-            misses: (accesses > 0).then(|| after.misses.saturating_sub(before.misses) as f64 / accesses as f64),
+            memory: model.data.cache.local_use(model.config().mapping_cache_pages),
+            accesses: after.accesses.saturating_sub(before.accesses),
+            misses: after.misses.saturating_sub(before.misses),
             redirected: 0.0,
             health: self.health(drive, now),
         }

@@ -18,7 +18,7 @@ pub(super) struct Book {
     pub(super) latency: Vec<LatencyHistogram>,
     /// Requests under way.
     pub(super) in_flight: u32,
-    /// Requests asked of each drive.
+    /// Requests of each drive.
     pub(super) asked: Vec<Requests>,
     /// The counters when figures were last taken.
     pub(super) reading: Option<Reading>,
@@ -26,7 +26,7 @@ pub(super) struct Book {
     movements: Vec<Movement>,
 }
 
-/// Counts of requests from outside, by drive.
+/// Requests from outside of one drive: those under way, and counts of those completed (NVMe base 2.0, Figure 207).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Requests {
     pub(super) reads: u64,
@@ -38,14 +38,18 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn rise(&mut self, now: SimTime, operation: Operation) {
+    pub(super) fn rise(&mut self, now: SimTime) {
         self.account(now);
         self.depth += 1;
+    }
+
+    pub(super) fn complete(&mut self, now: SimTime, operation: Operation) {
         match operation {
             Operation::Read => self.reads += 1,
             Operation::Write => self.writes += 1,
             _ => {}
         }
+        self.fall(now);
     }
 
     pub(super) fn fall(&mut self, now: SimTime) {

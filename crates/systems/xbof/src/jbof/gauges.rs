@@ -70,7 +70,6 @@ impl LiveJbof {
         // A power cut takes back what was booked for work that did not come about.
         let since = |after: SimSpan, before: SimSpan| after.saturating_sub(before);
         let share = |after, before, servers: u32| since(after, before).ratio_of(span * u64::from(servers)).min(1.0);
-        let accesses = after.accesses.saturating_sub(before.accesses);
         let cache = &self.world.enclosure.drives[number.index()].data.cache;
         let redirected = (after.redirected - before.redirected) as f64 / 1e6;
         DriveGauges {
@@ -85,8 +84,9 @@ impl LiveJbof {
             lent: share(after.lent, before.lent, cores),
             bus: share(after.bus, before.bus, channels),
             die: share(after.die, before.die, dies),
-            memory: f64::from(cache.local_capacity()) / f64::from(self.config(number).mapping_cache_pages.max(1)),
-            misses: (accesses > 0).then(|| after.misses.saturating_sub(before.misses) as f64 / accesses as f64),
+            memory: cache.local_use(self.config(number).mapping_cache_pages),
+            accesses: after.accesses.saturating_sub(before.accesses),
+            misses: after.misses.saturating_sub(before.misses),
             redirected: if span == SimSpan::ZERO { 0.0 } else { redirected / span.as_ps() as f64 },
             health: self.health(number, now),
         }

@@ -226,7 +226,7 @@ impl Jbof {
         };
         if let Some(book) = &mut self.book {
             book.in_flight += 1;
-            book.asked[drive.index()].rise(now, operation);
+            book.asked[drive.index()].rise(now);
         }
         self.bench.ledger.issued(now, operation, request.bytes());
         let id = self.enclosure.new_request(now, request);
@@ -244,8 +244,10 @@ impl Jbof {
         self.gather();
         if let Some(book) = &mut self.book {
             book.in_flight -= 1;
-            book.asked[drive].fall(now);
-            book.latency[drive].record(latency);
+            book.asked[drive].complete(now, request.operation);
+            if matches!(request.operation, Operation::Read | Operation::Write) {
+                book.latency[drive].record(latency);
+            }
             let answer = match failure {
                 None => Answer::Done,
                 Some(Failure::WornOut) => Answer::Failed,
