@@ -139,24 +139,37 @@ def _around(path: Path | None, text: str) -> list[Any]:
         for directory in (place, *place.parents)
         for file in sorted(directory.glob("profiles/*/*.toml"))
     ]
-    return [str(place), profiles, [_state(name, place) for name in re.findall(r'"([^"\n]+)"', text)]]
+    return [str(place), profiles, [_state(name, place) for name in _texts(text)]]
+
+
+def _texts(text: str) -> list[str]:
+    """What is quoted in a text of TOML, in order."""
+    return [double or single for double, single in re.findall(r"""["]([^"\n]+)["]|'([^'\n]+)'""", text)]
 
 
 def _state(name: str, place: Path) -> list[Any]:
-    """What tells a file from an earlier one of its name, be it in the working directory or beside the scenario; nothing for other texts."""
+    """What tells a file or the files of a directory from earlier ones of its name, be it in the working directory or beside the scenario;
+    nothing for other texts."""
     for whole in {name, name.rpartition("#")[0]} - {""}:
         for file in (Path(whole), place / whole):
             # A text with a zero or of great length is no name.
             with contextlib.suppress(OSError, ValueError):
                 if file.is_file():
-                    found = file.stat()
-                    return [str(file.resolve()), found.st_size, found.st_mtime_ns]
+                    return _stamp(file)
+                if file.is_dir():
+                    return [_stamp(inner) for inner in sorted(file.iterdir()) if inner.is_file()]
     return []
+
+
+def _stamp(file: Path) -> list[Any]:
+    found = file.stat()
+    return [str(file.resolve()), found.st_size, found.st_mtime_ns]
 
 
 def _key(origin: str, around: list[Any], base: Point, point: Point, table: str | None) -> str:
     """A name for a point of this scenario and of the files that it reads, run by this very library."""
-    named = [_state(value, Path(around[0])) for value in (*base.values(), *point.values())]
+    names = [name for value in (*base.values(), *point.values()) for name in (value, *_texts(value))]
+    named = [_state(name, Path(around[0])) for name in names]
     known = json.dumps([_library(), origin, around, named, base, point, *([table] if table else [])], sort_keys=True)
     return hashlib.sha256(known.encode()).hexdigest()[:16]
 

@@ -54,19 +54,21 @@ def test_points_of_other_profiles_and_other_traces_are_kept_apart(tmp_path: Path
     (tmp_path / "profiles" / "drives").mkdir(parents=True)
     profile, trace = tmp_path / "profiles" / "drives" / "mine.toml", tmp_path / "mine.csv"
     scenario = tmp_path / "scenario.toml"
-    scenario.write_text('[workload]\ntraces = ["mine.csv#csv"]\n')
+    scenario.write_text('[workload]\ntraces = ["mine.csv#csv", \'single.csv\', "parts"]\n')
     profile.write_text("cores = 2\n")
     trace.write_text("one\n")
-    swept = tmp_path / "swept.csv"
-    swept.write_text("one\n")
+    swept, nested, single, part = (tmp_path / name for name in ("swept.csv", "nested.csv", "single.csv", "parts/0.csv"))
+    part.parent.mkdir()
+    for file in (swept, nested, single, part):
+        file.write_text("one\n")
 
     def key() -> str:
         text = scenario.read_text()
-        return _sweep._key(text, _sweep._around(scenario, text), {}, {"workload.fio": str(swept)}, None)
+        return _sweep._key(text, _sweep._around(scenario, text), {}, {"workload.fio": str(swept), "traces": f'["{nested}"]'}, None)
 
     known = [key()]
     assert key() == known[0]
-    for file, text in [(profile, "cores = 3\n"), (trace, "one\ntwo\n"), (swept, "one\ntwo\n")]:
+    for file, text in [(profile, "cores = 3\n"), (trace, "one\ntwo\n"), *((file, "one\ntwo\n") for file in (swept, nested, single, part))]:
         file.write_text(text)
         known.append(key())
     (profile.parent / "other.toml").write_text("cores = 3\n")

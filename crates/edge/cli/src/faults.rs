@@ -9,6 +9,7 @@ use flashyard_scenario::{
 };
 use flashyard_workbench::Panicked;
 use flashyard_workbench::Source;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
@@ -54,6 +55,7 @@ pub(crate) fn faults(options: &FaultsOptions) -> Result<Outcome> {
 
 fn break_it(world: &(dyn World + Sync), options: &FaultsOptions) -> Result<Outcome> {
     if let Some(case) = &options.replay {
+        check_plan(world, case)?;
         return Ok(replay(world, case));
     }
     parallel::catch_interrupt()?;
@@ -126,6 +128,26 @@ fn shrink_all(world: &(impl World + Sync), report: &Report, threads: Option<usiz
         }
     }
     texts
+}
+
+/// Errors: a fault of a kind that the world does not know, or of a drive that it does not have.
+fn check_plan(world: &(dyn World + Sync), case: &Case) -> Result<()> {
+    let known = world.faults();
+    let last = known.iter().filter_map(Fault::drive).max().unwrap_or_default();
+    for (number, (_, fault)) in (1..).zip(&case.plan.faults) {
+        let kind = fault.kind();
+        let kinds: BTreeSet<_> = known.iter().map(Fault::kind).collect();
+        ensure!(
+            kinds.contains(kind),
+            "--replay, fault {number}: {} has no fault {kind:?}; it has {}",
+            world.name(),
+            kinds.into_iter().collect::<Vec<_>>().join(", ")
+        );
+        if let Some(drive) = fault.drive() {
+            ensure!(drive <= last, "--replay, fault {number}: there is no drive {drive}, give 0 to {last}");
+        }
+    }
+    Ok(())
 }
 
 /// Runs one case and tells all about it.

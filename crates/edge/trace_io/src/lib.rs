@@ -50,4 +50,5 @@ pub use error::TraceError;
 pub use formats::{Event, Format};
 pub use open::{OpenOptions, files_of, open, open_stream};
 pub use reader::{RowCounts, TraceReader};
+pub use stream::Meter;
 pub use summary::{TraceSummary, summarize};

@@ -30,14 +30,16 @@ pub fn open(path: &Path, options: OpenOptions) -> Result<TraceReader, TraceError
     if std::fs::metadata(path).map_err(failed)?.is_dir() {
         return open_cpu_files(path, options, &cpu_files::in_directory(path)?);
     }
-    let stream = Headed::new(stream::open(path).map_err(failed)?);
-    match kind(options.format, stream.head(), stream.is_empty() && cpu_files::is_named(path)) {
-        Kind::Archive => open_cpu_files(path, options, &cpu_files::in_archive(path)?),
-        Kind::Cpu if cpu_files::is_named(path) => open_cpu_files(path, options, &cpu_files::beside(path)?),
-        Kind::Cpu => open_cpu_stream(path, options, stream),
-        Kind::Binary(format, binary) => Ok(open_binary(path, format, binary, stream)),
-        Kind::Text => open_text(path, options, Box::new(stream)),
-    }
+    let (stream, meter) = stream::open_metered(path).map_err(failed)?;
+    let stream = Headed::new(stream);
+    let reader = match kind(options.format, stream.head(), stream.is_empty() && cpu_files::is_named(path)) {
+        Kind::Archive => return open_cpu_files(path, options, &cpu_files::in_archive(path)?),
+        Kind::Cpu if cpu_files::is_named(path) => return open_cpu_files(path, options, &cpu_files::beside(path)?),
+        Kind::Cpu => open_cpu_stream(path, options, stream)?,
+        Kind::Binary(format, binary) => open_binary(path, format, binary, stream),
+        Kind::Text => open_text(path, options, Box::new(stream))?,
+    };
+    Ok(reader.with_meter(meter))
 }
 
 /// The files that [`open`] reads for the trace at `path`: more than that one where its name is of a set of block traces by processor.

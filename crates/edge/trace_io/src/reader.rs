@@ -4,6 +4,7 @@ use crate::clock::{Clock, Stamp};
 use crate::error::TraceError;
 use crate::formats::{Format, Line, Row, Skip};
 use crate::rows::Rows;
+use crate::stream::Meter;
 use flashyard_blk::TraceRecord;
 
 /// Rows counted while reading.
@@ -40,11 +41,21 @@ pub struct TraceReader {
     clock: Clock,
     counts: RowCounts,
     ended: bool,
+    meter: Option<Meter>,
 }
 
 impl TraceReader {
     pub(crate) fn new(format: Format, source: Box<dyn Rows>) -> Self {
-        Self { format, source, clock: Clock::default(), counts: RowCounts::default(), ended: false }
+        Self { format, source, clock: Clock::default(), counts: RowCounts::default(), ended: false, meter: None }
+    }
+
+    pub(crate) fn with_meter(self, meter: Option<Meter>) -> Self {
+        Self { meter, ..self }
+    }
+
+    /// How much of the file was read, by bytes as they lie on the disk; `None` for streams and for several files.
+    pub fn meter(&self) -> Option<&Meter> {
+        self.meter.as_ref()
     }
 
     /// The format of the file.

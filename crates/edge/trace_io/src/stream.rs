@@ -4,6 +4,8 @@ use lzma_rust2::XzReader;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes that are read, and decompressed, at a time.
 pub(crate) const BUFFER: usize = 1 << 16;
@@ -19,6 +21,44 @@ pub(crate) type Stream = Box<dyn BufRead + Send>;
 /// The uncompressed bytes of the file at `path`.
 pub(crate) fn open(path: &Path) -> io::Result<Stream> {
     decompress(Box::new(BufReader::with_capacity(BUFFER, File::open(path)?)))
+}
+
+/// How much of a file was read, for those who look on while it is.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    read: Arc<AtomicU64>,
+    bytes: u64,
+}
+
+impl Meter {
+    /// Share of the file that was read, from 0 to 1.
+    pub fn share(&self) -> f64 {
+        (self.read.load(Ordering::Relaxed) as f64 / self.bytes.max(1) as f64).min(1.0)
+    }
+}
+
+/// A file whose bytes are counted as they are read.
+struct Metered {
+    file: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Metered {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read(buffer)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
+
+/// The uncompressed bytes of the file at `path`, with a meter where its length is known.
+pub(crate) fn open_metered(path: &Path) -> io::Result<(Stream, Option<Meter>)> {
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    let read = Arc::new(AtomicU64::new(0));
+    let meter = Meter { read: Arc::clone(&read), bytes: found.len() };
+    let stream = decompress(Box::new(BufReader::with_capacity(BUFFER, Metered { file, read })))?;
+    Ok((stream, found.is_file().then_some(meter)))
 }
 
 /// Whether the file at `path` is compressed.
@@ -126,5 +166,21 @@ mod tests {
         let mut again = Vec::new();
         assert!(stream.read_to_end(&mut again).is_ok());
         assert!(again == bytes);
+    }
+
+    #[test]
+    fn a_meter_tells_the_share_of_the_file_as_it_lies_on_the_disk() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let path = directory.path().join("rows.zst");
+        let bytes: Vec<u8> =
+            (0..1_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        std::fs::write(&path, zstd::encode_all(&bytes[..], 1).expect("it can be packed")).expect("there is room");
+        let (mut stream, meter) = open_metered(&path).expect("it is there");
+        let meter = meter.expect("a file has a length");
+        let mut half = vec![0; bytes.len() / 2];
+        stream.read_exact(&mut half).expect("it has as many");
+        assert!((0.4..0.9).contains(&meter.share()), "{}", meter.share());
+        stream.read_to_end(&mut half).expect("it is whole");
+        assert!((half.len(), meter.share()) == (bytes.len(), 1.0), "{}", meter.share());
     }
 }

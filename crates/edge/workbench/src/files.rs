@@ -6,7 +6,7 @@ use crate::kept::mark_of;
 use crate::replace::{note_read, replace_file};
 use flashyard_blk::TraceRecord;
 use flashyard_scenario::{AccessRecords, Files};
-use flashyard_trace_io::{AccessFormat, Format, OpenOptions, TraceReader, open, open_accesses};
+use flashyard_trace_io::{AccessFormat, Format, Meter, OpenOptions, TraceReader, open, open_accesses};
 use flashyard_units::Named;
 use flashyard_workload::{RecordStream, Records, SourceError};
 use std::io::{Read, Write};
@@ -256,7 +256,11 @@ impl Iterator for GivenRecords {
     }
 }
 
-impl RecordStream for GivenRecords {}
+impl RecordStream for GivenRecords {
+    fn progress(&self) -> Option<f64> {
+        Some(self.next as f64 / self.records.len().max(1) as f64)
+    }
+}
 
 /// The records of a trace file, with how they are read.
 struct FileRecords(TraceReader);
@@ -272,6 +276,10 @@ impl Iterator for FileRecords {
 impl RecordStream for FileRecords {
     fn note(&self) -> String {
         self.0.note()
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.0.meter().map(Meter::share)
     }
 }
 

@@ -188,7 +188,12 @@ impl<M, R, const CAUSES: usize> Bench<M, R, CAUSES> {
                     sum as f64 / (count * self.streams.len() as u64) as f64
                 }
             }
-            StopRule::StreamEnd => 0.5,
+            StopRule::StreamEnd => {
+                let streams = self.streams.iter();
+                let of = |stream: &Stream<CAUSES>| if stream.ended { Some(1.0) } else { stream.source.progress() };
+                let sum: Option<f64> = streams.map(of).sum();
+                sum.map_or(0.5, |sum| sum / self.streams.len().max(1) as f64)
+            }
         }
         .min(1.0)
     }

@@ -8,12 +8,14 @@ use flashyard_blk::TraceRecord;
 pub struct Interleaved {
     sources: Vec<Box<dyn RequestSource>>,
     next: usize,
+    /// Sources that have ended.
+    ended: usize,
 }
 
 impl Interleaved {
     /// The sources in the order of their turns.
     pub fn new(sources: Vec<Box<dyn RequestSource>>) -> Self {
-        Self { sources, next: 0 }
+        Self { sources, next: 0, ended: 0 }
     }
 }
 
@@ -26,8 +28,14 @@ impl RequestSource for Interleaved {
                 return Ok(Some(record));
             }
             self.sources.remove(self.next);
+            self.ended += 1;
         }
         Ok(None)
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let going: Option<f64> = self.sources.iter().map(|source| source.progress()).sum();
+        Some((self.ended as f64 + going?) / (self.ended + self.sources.len()).max(1) as f64)
     }
 }
 
@@ -57,5 +65,7 @@ mod tests {
         }
         assert_eq!(offsets, [1, 12, 2, 13, 3]);
         assert_eq!(both.next_request(), Ok(None));
+        assert_eq!(both.progress(), Some(1.0));
+        assert_eq!(Interleaved::new(vec![Box::new(Some3(0))]).progress(), None);
     }
 }

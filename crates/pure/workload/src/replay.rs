@@ -18,6 +18,11 @@ pub trait RecordStream: Iterator<Item = Result<TraceRecord, SourceError>> + Send
     fn note(&self) -> String {
         String::new()
     }
+
+    /// Share of the records that was read, from 0 to 1; `None` where it is not known.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// A sector, the unit of scaled sizes.
@@ -85,7 +90,7 @@ pub struct Replay {
     options: ReplayOptions,
     /// Sorted; empty for all volumes.
     only: Vec<u32>,
-    /// Requests still to be handed out; without a limit, more than anyone can ask for.
+    /// Requests still to be handed out; `u64::MAX` without a limit.
     left: u64,
     /// Added to arrivals of the present round, so that time goes on over repetitions.
     base: SimTime,
@@ -256,9 +261,22 @@ impl RequestSource for Replay {
         self.resize(&mut record.request);
         self.fit(&mut record.request);
         record.arrival = self.retime(record.arrival)?;
-        self.left -= 1;
+        if self.left != u64::MAX {
+            self.left -= 1;
+        }
         self.done.requests += 1;
         Ok(Some(record))
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let handed_out = self.done.requests as f64;
+        let of_limit = (self.left != u64::MAX).then(|| handed_out / (handed_out + self.left as f64).max(1.0));
+        let of_rounds = self.options.repetitions.and_then(|rounds| {
+            let this = self.records.as_ref().map_or(Some(0.0), |records| records.progress().map(|share| share - 1.0));
+            Some((self.done.rounds as f64 + this?) / rounds.max(1) as f64)
+        });
+        // Whichever ends first.
+        [of_limit, of_rounds].into_iter().flatten().reduce(f64::max)
     }
 
     fn scaling(&self) -> Option<ScalingNote> {

@@ -11,6 +11,11 @@ pub trait RequestSource: Send {
     /// Errors: when the underlying trace cannot be read on, or its times pass the end of simulated time.
     fn next_request(&mut self) -> Result<Option<TraceRecord>, SourceError>;
 
+    /// Share of its requests that was handed out, from 0 to 1; `None` where their number is not known.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+
     /// Changes so far that fit recorded requests to the drive; `None` for requests that needed no fitting.
     fn scaling(&self) -> Option<ScalingNote> {
         None

@@ -26,7 +26,7 @@ export function header({ document: { report, version } }: Page): HTMLElement {
   );
 }
 
-/** Broken laws and an interrupted run, loudly; what is not steady; that all laws hold, quietly. */
+/** Broken laws and an interrupted run, loudly; what the run itself notes; that all laws hold, quietly. */
 export function warnings({ document: { report }, designs }: Page): HTMLElement[] {
   const shown: HTMLElement[] = [];
   if (!report.complete) {
@@ -46,7 +46,7 @@ export function warnings({ document: { report }, designs }: Page): HTMLElement[]
     shown.push(element("p", { class: "quiet", id: "laws" }, "All laws that are checked on a run (Little’s law, utilization, conservation of requests and bytes) hold in every design."));
   }
   if (report.notes.length > 0) {
-    shown.push(element("aside", { class: "note", id: "notes" }, element("h2", {}, "Not a steady state"), element("ul", {}, report.notes.map((note) => element("li", {}, note)))));
+    shown.push(element("aside", { class: "note", id: "notes" }, element("h2", {}, "Read this with the figures"), element("ul", {}, report.notes.map((note) => element("li", {}, note)))));
   }
   return shown;
 }

@@ -101,3 +101,14 @@ fn a_panic_of_the_world_is_a_violation_with_its_case() {
     assert_eq!(shrunk.failure.violation, "panic: event 13 is unlucky");
     assert_eq!(shrunk.failure.case.to_string(), "seed=5;size=14;stall0@e13+5us");
 }
+
+#[test]
+fn a_fault_that_cannot_strike_is_refused_with_its_place() {
+    let world = Register { forgetful: false, panics: false };
+    let told = |text: &str| check_plan(&world, &text.parse().expect("a case")).map_err(|error| error.to_string());
+    assert_eq!(told("seed=5;stall0@e13+5us"), Ok(()));
+    let drive = "--replay, fault 2: there is no drive 9, give 0 to 0".to_owned();
+    assert_eq!(told("seed=5;power@e1+5us;stall9@e13+5us"), Err(drive));
+    let kind = "--replay, fault 1: register has no fault \"withdraw\"; it has power, stall".to_owned();
+    assert_eq!(told("seed=5;withdraw0@e1"), Err(kind));
+}

@@ -23,7 +23,7 @@ pub(crate) fn caches(options: &CachesOptions) -> Result<Outcome> {
     let format = Some(reader.format());
     drop(reader);
     parallel::catch_interrupt()?;
-    let mut progress = Progress::begin();
+    let mut progress = Progress::begin(None);
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     let how = CacheOptions {
         sizes: options.sizes.clone(),

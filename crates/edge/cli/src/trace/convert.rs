@@ -13,7 +13,7 @@ pub(crate) fn convert(options: &ConvertOptions) -> Result<Outcome> {
     flashyard_workbench::refuse_input(&options.out)?;
     let reader = open_as(&options.file, options.format.as_deref())?;
     parallel::catch_interrupt()?;
-    let mut progress = Progress::begin();
+    let mut progress = Progress::begin(reader.meter());
     let mut observer = |rows: u64| {
         progress.rows(rows);
         !parallel::interrupted()

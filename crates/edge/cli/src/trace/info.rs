@@ -11,7 +11,7 @@ use std::path::Path;
 pub(crate) fn info(file: &Path, format: Option<&str>, as_json: bool) -> Result<Outcome> {
     let reader = open_as(file, format)?;
     parallel::catch_interrupt()?;
-    let mut progress = Progress::begin();
+    let mut progress = Progress::begin(reader.meter());
     let analysis = analyze(reader, AnalysisOptions::default(), &mut |rows| {
         progress.rows(rows);
         !parallel::interrupted()

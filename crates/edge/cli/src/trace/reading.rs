@@ -2,7 +2,7 @@
 
 use super::plot::count;
 use anyhow::{Context, Result, bail};
-use flashyard_trace_io::{Format, OpenOptions, TraceReader, open};
+use flashyard_trace_io::{Format, Meter, OpenOptions, TraceReader, open};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::Read;
 use std::path::Path;
@@ -35,29 +35,34 @@ fn is_parquet(file: &Path) -> bool {
     is_file && std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut word)).is_ok() && &word == b"PAR1"
 }
 
-/// Rows read so far, on the terminal. How many will come is not known: traces are compressed streams.
+/// Rows read so far, on the terminal, and which share of a file they are. How many rows will come is not known.
 pub(super) struct Progress {
     began: Instant,
     bar: Option<ProgressBar>,
+    meter: Option<Meter>,
 }
 
 impl Progress {
-    pub(super) fn begin() -> Self {
-        Self { began: Instant::now(), bar: None }
+    /// Begins, with the meter of the file where it is read once.
+    pub(super) fn begin(meter: Option<&Meter>) -> Self {
+        Self { began: Instant::now(), bar: None, meter: meter.cloned() }
     }
 
     /// Shows that `rows` were read, once it takes long.
     pub(super) fn rows(&mut self, rows: u64) {
         if self.bar.is_none() && self.began.elapsed() >= QUIET {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_elapsed(QUIET);
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows in {elapsed}, {msg} rows/s") {
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows in {elapsed}, {msg}") {
                 bar.set_style(style);
             }
             self.bar = Some(bar);
         }
         if let Some(bar) = &self.bar {
             // From the beginning on: the bar was not there yet.
-            bar.set_message(count((rows as f64 / self.began.elapsed().as_secs_f64()) as u64));
+            let pace = count((rows as f64 / self.began.elapsed().as_secs_f64()) as u64);
+            let of_file = |meter: &Meter| format!(", {:.0} % of the file", 100.0 * meter.share());
+            let share = self.meter.as_ref().map(of_file).unwrap_or_default();
+            bar.set_message(format!("{pace} rows/s{share}"));
             bar.set_position(rows);
         }
     }

@@ -93,6 +93,16 @@ impl Passes {
         !self.made_all() && missing > 0 && missing >= self.largest && (!at_end || self.io_size.is_some())
     }
 
+    /// Share of the job's bytes or requests that was moved; `None` for a job that ends by time.
+    pub(super) fn progress(&self) -> Option<f64> {
+        if self.time_based {
+            return None;
+        }
+        let share = |done: u64, all: u64| done as f64 / all.saturating_mul(self.loops).max(1) as f64;
+        let of_bytes = share(self.moved.iter().sum(), self.limit());
+        Some(of_bytes.max(self.requests.map_or(0.0, |requests| share(self.made, requests))).min(1.0))
+    }
+
     /// Whether the present pass goes on.
     #[inline]
     pub(super) fn goes_on(&self) -> bool {

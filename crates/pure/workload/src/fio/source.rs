@@ -182,6 +182,10 @@ impl RequestSource for FioSource {
             return Ok(Some(TraceRecord { arrival: self.arrival, volume: 0, request }));
         }
     }
+
+    fn progress(&self) -> Option<f64> {
+        self.passes.progress()
+    }
 }
 
 impl FioSource {

@@ -242,3 +242,36 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn progress_is_the_share_of_all_rounds_or_of_the_limit() {
+    struct Counted(usize, Vec<TraceRecord>);
+    impl Iterator for Counted {
+        type Item = Result<TraceRecord, SourceError>;
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0 += 1;
+            self.1.get(self.0 - 1).map(|record| Ok(*record))
+        }
+    }
+    impl RecordStream for Counted {
+        fn progress(&self) -> Option<f64> {
+            Some(self.0 as f64 / self.1.len() as f64)
+        }
+    }
+    let open = || -> Result<Records, SourceError> { Ok(Box::new(Counted(0, three()))) };
+    let course = |mut replay: Replay| {
+        let mut shares = vec![replay.progress()];
+        while replay.next_request().expect("the records are good").is_some() {
+            shares.push(replay.progress());
+        }
+        shares.push(replay.progress());
+        shares.into_iter().map(|share| share.map(|share| (share * 6.0).round())).collect::<Vec<_>>()
+    };
+    let sixths = |shares: &[u8]| shares.iter().map(|&share| Some(f64::from(share))).collect::<Vec<_>>();
+    assert_eq!(course(Replay::new(Box::new(open), options())), sixths(&[0, 1, 2, 3, 4, 5, 6, 6]));
+    let limited = Replay::new(Box::new(open), ReplayOptions { repetitions: None, ..options() }).limit(3);
+    assert_eq!(course(limited), sixths(&[0, 2, 4, 6, 6]));
+    assert_eq!(replay_of(three(), options()).progress(), Some(0.0));
+    let mut unknown = replay_of(three(), options());
+    assert!(unknown.next_request().is_ok() && unknown.progress().is_none());
+}

@@ -32,6 +32,7 @@ pub(super) struct DriveMarks {
     pub(super) ftl: FtlCounters,
     pub(super) cache: CacheCounters,
     pub(super) redo_records: u64,
+    pub(super) agent_operations: u64,
     pub(super) rebuilt: RebuildCounters,
     pub(super) moved_bytes: u64,
     /// Payload over the drive's link, both ways.
@@ -56,6 +57,7 @@ impl Marks {
                 ftl: *drive.data.ftl.counters(),
                 cache: *drive.data.cache.counters(),
                 redo_records: drive.data.offsite_counters().records,
+                agent_operations: policy.agent_operations(number),
                 rebuilt: RebuildCounters { reads: data.rebuilt_reads, flash_reads: data.rebuilding_reads },
                 moved_bytes: data.read_bytes + data.write_bytes,
                 link_bytes: link.payload(Direction::Out) + link.payload(Direction::In),

@@ -97,6 +97,11 @@ impl Policy {
         self.lending().map_or(SimSpan::ZERO, |_| drive.compute.busy_from(SHADOW_QUEUES))
     }
 
+    /// Operations of redirected commands that the agent of drive `number` has carried out.
+    pub(super) fn agent_operations(&self, number: usize) -> u64 {
+        self.lending().map_or(0, |lending| lending.agent_operations(number))
+    }
+
     /// Cost and yield of looking for lenders, of `drives` drives.
     pub(super) fn search(&self, drives: usize) -> SearchFigures {
         self.lending().map_or_else(|| SearchFigures::new(drives), |lending| lending.search.clone())

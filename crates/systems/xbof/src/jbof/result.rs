@@ -43,6 +43,8 @@ pub struct DriveFigures {
     pub cache: CacheCounters,
     /// Redo records of changes to mapping entries in borrowed memory.
     pub redo_records: u64,
+    /// Operations of redirected commands that its agent took from the message queues.
+    pub agent_operations: u64,
     /// Flash operations.
     pub medium: MediumCounters,
     /// Translation layer counters.
@@ -274,6 +276,7 @@ impl DriveFigures {
             array_utilization: share(ended.array.saturating_sub(begun.array), dies),
             cache,
             redo_records: ended.redo_records - begun.redo_records,
+            agent_operations: ended.agent_operations - begun.agent_operations,
             medium,
             ftl: ended.ftl.since(&begun.ftl),
             rebuilt: ended.rebuilt.since(&begun.rebuilt),

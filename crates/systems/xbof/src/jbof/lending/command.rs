@@ -176,6 +176,11 @@ impl Lending {
         self.messages = flash;
     }
 
+    /// Operations of redirected commands that the agent of drive `owner` was paid for so far.
+    pub(in super::super) fn agent_operations(&self, owner: usize) -> u64 {
+        self.unwrapped[owner]
+    }
+
     fn unwrap_command(
         &mut self,
         enclosure: &mut Enclosure,
@@ -217,7 +222,9 @@ impl Lending {
             }
             _ => flash.len() as u32,
         };
-        let busy = enclosure.config.harvest.agent_cost * u64::from(1 + operations);
+        let operations = u64::from(1 + operations);
+        self.unwrapped[owner.index()] += operations;
+        let busy = enclosure.config.harvest.agent_cost * operations;
         let job = Job { tag: id, busy, stall: SimSpan::ZERO };
         enclosure.begin_job(now, &job, SimSpan::ZERO);
         enclosure.enqueue(now, owner, 0, job);

@@ -73,6 +73,8 @@ pub(super) struct Lending {
     locks: Vec<MappingLocks>,
     /// Commands of each drive whose firmware ran on lenders.
     served_by_lenders: Vec<u64>,
+    /// Operations that the agent of each drive was paid for.
+    unwrapped: Vec<u64>,
     curves: Vec<Shards>,
     /// When the curves last forgot half of what they knew.
     faded: SimTime,
@@ -107,6 +109,7 @@ impl Lending {
             messages: Vec::new(),
             locks: (0..count).map(|_| MappingLocks::default()).collect(),
             served_by_lenders: vec![0; count],
+            unwrapped: vec![0; count],
             faded: SimTime::ZERO,
             curves: keys.map(|keys| Shards::new(keys, 8192)).collect(),
             waited: vec![SimSpan::ZERO; count],

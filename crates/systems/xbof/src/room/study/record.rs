@@ -55,6 +55,8 @@ pub(super) struct DriveRecord {
     pub(super) offsite_hits: u64,
     /// Redo records of changes to entries in borrowed memory.
     pub(super) redo_records: u64,
+    /// Operations of redirected commands that its agent carried out.
+    pub(super) agent_operations: u64,
     pub(super) energy_joules: f64,
     /// The part of it that cores take, working or not.
     pub(super) core_joules: f64,
@@ -154,6 +156,7 @@ impl DriveRecord {
             cores: drive.servers.cores,
             offsite_hits: drive.cache.offsite_hits,
             redo_records: drive.redo_records,
+            agent_operations: drive.agent_operations,
             energy_joules: drive.energy.total().as_joules(),
             core_joules: drive.energy.cores.as_joules(),
         }

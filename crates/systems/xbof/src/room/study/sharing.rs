@@ -159,15 +159,14 @@ fn charged(base: &JbofScenario) -> [Number; 2] {
     let held_us = HarvestConfig::default().read_lock.as_us_f64();
     let firmware_us = cycles as f64 / base.drive.core_clock_mhz as f64 + held_us;
     let stall_us = (base.drive.stall_per_slice.0 * 16).as_us_f64();
-    // One DMA operation and four flash pages. [D] sheet xbof §8.8
-    let operations = 5.0;
     let dequeue = Number::of("message-dequeue", [random_64k(Design::Xbof)], move |figures| {
         let ios = figures[0].requests as f64;
         let share = figures[0].lent_seconds() * 1e6 / firmware_us / ios;
         // A command at home waits for its own memory, a redirected one for its owner's agent.
         let core_us = figures[0].spent_us(&[Cause::Core]);
-        let agent_us = (core_us - firmware_us - (1.0 - share) * stall_us) / share;
-        1000.0 * agent_us / operations
+        let agent_us = core_us - firmware_us - (1.0 - share) * stall_us;
+        let operations: u64 = figures[0].drives.iter().map(|drive| drive.agent_operations).sum();
+        1000.0 * agent_us * ios / operations as f64
     });
     let writes = Run::Unloaded { design: Design::Xbof, read: false, kib: 4 };
     let commit = Number::of("log-commit", [writes], |figures| {
