@@ -441,3 +441,30 @@ fn fio_verifies_an_array_over_nbd() {
         assert!(served.interrupt().status.success());
     }
 }
+
+#[test]
+fn a_leg_whose_first_block_was_made_zeros_is_rebuilt_whatever_else_it_holds() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let served = Served::start(folder.path(), &files(RAID_6));
+    let mut volume = served.volume();
+    let blocks = 2000;
+    (0..blocks).step_by(100).for_each(|first| volume.write(first, &stamped(first, 100, 7)).expect("it is there"));
+    drop(volume);
+    assert!(served.server.interrupt().status.success());
+    // As the message advises for storage that is to be used again; behind it lie other bytes, and the record of the members.
+    let path = folder.path().join("b");
+    let mut bytes = std::fs::read(&path).expect("it was made");
+    bytes[..BLOCK].fill(0);
+    bytes[2 * BLOCK..].fill(0xee);
+    std::fs::write(&path, bytes).expect("there is room");
+    let served = Served::start(folder.path(), &files(RAID_6));
+    let mut volume = served.volume();
+    let mut check = || {
+        for first in (0..blocks).step_by(100) {
+            assert!(read(&mut volume, first, 100) == Ok(stamped(first, 100, 7)), "block {first}");
+        }
+    };
+    check();
+    served.wait_for("s0 array: all 5 legs are whole");
+    check();
+}

@@ -220,3 +220,69 @@ fn legs_of_a_mirror_are_alike_after_a_kill_amid_writes() {
         assert!(a[data..] != b[data..], "each has its own record");
     }
 }
+
+/// A mirror under versions whose legs of 8 MiB are replaced by larger ones, one after the other.
+#[test]
+fn a_mirror_keeps_its_size_and_its_records_on_larger_legs() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let socket = folder.path().join("ctl").display().to_string();
+    let of = |legs: &str| {
+        format!(
+            "[[volume]]\nname = \"v\"\nservice = \"versions\"\nlegs = [{{ service = \"mirror\", legs = [{legs}] }}]\n"
+        )
+    };
+    let small = of("{ file = \"a\", size = \"8 MiB\" }, { file = \"b\", size = \"8 MiB\" }");
+    let server = Server::start_with(folder.path(), "v.toml", &small, &["--control", &socket]);
+    let mut volume = server.volume("v");
+    let blocks = volume.blocks();
+    volume.write(0_u64, &stamped(0, 200, 1)).expect("it is there");
+    done(&socket, &["take", "v"]);
+    for (leg, keys) in [("0", "file = \"A\", size = \"16 MiB\""), ("1", "file = \"B\", size = \"24 MiB\"")] {
+        done(&socket, &["replace", "v", leg, keys]);
+        wait_for_copies(&socket);
+    }
+    // One leg misses what the other one has, which is known after the restart.
+    done(&socket, &["detach", "v", "0"]);
+    volume.write(0_u64, &stamped(0, 200, 2)).expect("it is there");
+    volume.flush().expect("it is there");
+    drop(volume);
+    assert!(server.interrupt().status.success());
+    let large = of("{ file = \"A\" }, { file = \"B\" }");
+    let server = Server::start_with(folder.path(), "v.toml", &large, &["--control", &socket]);
+    let mut volume = server.volume("v");
+    assert_eq!(volume.blocks(), blocks);
+    assert!(read(&mut volume, 0, 200) == Ok(stamped(0, 200, 2)));
+    wait_for_copies(&socket);
+    assert!(server.interrupt().status.success());
+    // The larger one alone, and a new one beside it, are as large as before.
+    let one = of("{ file = \"C\", size = \"24 MiB\" }, { file = \"B\" }");
+    let server = Server::start_with(folder.path(), "v.toml", &one, &["--control", &socket]);
+    let mut volume = server.volume("v");
+    assert_eq!(volume.blocks(), blocks);
+    assert!(read(&mut volume, 0, 200) == Ok(stamped(0, 200, 2)));
+}
+
+#[test]
+fn legs_that_take_less_at_once_come_into_a_mirror_and_stay() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let lent = |name: &str| format!("[[volume]]\nname = \"{name}\"\nback = {{ memory = \"8 MiB\" }}\n");
+    let lender = Server::start(folder.path(), "l.toml", &["x", "y", "z"].map(lent).concat());
+    let socket = folder.path().join("ctl").display().to_string();
+    let description = "[[volume]]\nname = \"v\"\nservice = \"mirror\"\nrecord = false\n\
+                       legs = [{ memory = \"8 MiB\" }, { memory = \"8 MiB\" }]\n";
+    let server = Server::start_with(folder.path(), "v.toml", description, &["--control", &socket]);
+    done(&socket, &["replace", "v", "1", &lender.leg("x")]);
+    wait_for_copies(&socket);
+    done(&socket, &["attach", "v", "s0", &lender.leg("y")]);
+    wait_for_copies(&socket);
+    // A service that comes with remote legs does not stop the server either.
+    done(&socket, &["add", "v", "s0", &format!("service = \"mirror\", legs = [{{ {} }}]", lender.leg("z"))]);
+    wait_for_copies(&socket);
+    let mut volume = server.volume("v");
+    for version in 1..4 {
+        volume.write(0_u64, &stamped(0, 256, version)).expect("it is there");
+        assert!(read(&mut volume, 0, 256) == Ok(stamped(0, 256, version)));
+    }
+    let shown = text(&ctl(&socket, &["status"]).stdout);
+    assert!(!shown.contains("lost") && shown.matches("ready").count() == 4, "{shown}");
+}

@@ -173,7 +173,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         let path = directory.path().join("rows.zst");
         let bytes: Vec<u8> =
-            (0..1_000_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+            (0..1_000_000_u64).map(|number| (number.pow(3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as u8).collect();
         std::fs::write(&path, zstd::encode_all(&bytes[..], 1).expect("it can be packed")).expect("there is room");
         let (mut stream, meter) = open_metered(&path).expect("it is there");
         let meter = meter.expect("a file has a length");

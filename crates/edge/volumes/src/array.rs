@@ -70,15 +70,18 @@ fn probe(leg: &mut LegState) -> Result<Probed, String> {
     Ok(Probed { found: Label::find(&bytes), members })
 }
 
-/// Writes the label of a leg, durably.
+/// Writes the label of a leg that holds nothing, durably; a record of members that is still behind it leaves before.
 ///
 /// Errors: it cannot be written.
 fn mark(leg: &mut LegState, label: &Label) -> Result<(), String> {
     let bytes = label.encode(BLOCK);
-    let write = Task { order: 0, operation: Operation::Write, first: 0, count: 1, durable: false };
     let flush = Task { order: 0, operation: Operation::Flush, first: 0, count: 0, durable: false };
-    let written = leg.carry_out_now(write, Source::Bytes(&bytes), &mut []);
-    let done = written.and_then(|()| leg.carry_out_now(flush, Source::Zeros, &mut []));
+    let mut write = |first: u64, source: Source<'_>| {
+        let write = Task { order: 0, operation: Operation::Write, first, count: 1, durable: false };
+        leg.carry_out_now(write, source, &mut [])?;
+        leg.carry_out_now(flush, Source::Zeros, &mut [])
+    };
+    let done = write(1, Source::Zeros).and_then(|()| write(0, Source::Bytes(&bytes)));
     done.map_err(|failure| format!("its label cannot be written: {failure}"))?;
     leg.label = Some(label.clone());
     Ok(())
@@ -123,7 +126,12 @@ pub(crate) fn assemble(
     let mut probed: Vec<Option<Probed>> = Vec::new();
     for (number, leg) in legs.iter_mut().enumerate() {
         let one = leg.as_mut().ok().map(probe).transpose();
-        probed.push(one.map_err(|problem| wrong(format!("leg {number}, {}: {problem}", names[number])))?);
+        let mut one = one.map_err(|problem| wrong(format!("leg {number}, {}: {problem}", names[number])))?;
+        // Without its label a leg is not what its record says that it was.
+        if let Some(Probed { found: Found::Blank, members }) = &mut one {
+            members.fill(0);
+        }
+        probed.push(one);
     }
     let Some(mut label) = common_label(&probed, &names).map_err(wrong)? else {
         return make(volume, settings, legs, speeds);

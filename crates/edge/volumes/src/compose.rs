@@ -3,6 +3,7 @@
 use crate::array::{ArraySettings, Opened, assemble};
 use crate::error::OpenError;
 use crate::leg::{BLOCK, LegState};
+use crate::used;
 use crate::zeroing::Zeroing;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::arrays::ArrayKeys;
@@ -233,13 +234,19 @@ impl<'a> Composer<'a> {
                 let limits = self.service(service, Settings::of(leg), leg.legs.iter().flatten())?;
                 VolumeInfo { limits, ..info_of(limits) }
             } else {
-                let leg = (self.open)(leg, &self.legs[from..])?;
+                let mut leg = (self.open)(leg, &self.legs[from..])?;
+                if name == ServiceName::Mirror {
+                    used::find(&mut leg).map_err(|problem| self.wrong(problem))?;
+                }
                 below.push(Below::Leg(flashyard_service::Leg(self.legs.len() as u8)));
                 let info = leg.info();
                 self.legs.push(leg);
                 info
             };
             infos.push(info);
+        }
+        if name == ServiceName::Mirror {
+            self.keep_size(&below, &mut infos)?;
         }
         let gone = |place: &Below| match place {
             Below::Leg(leg) => self.legs[usize::from(leg.0)].gone.as_ref(),
@@ -265,6 +272,26 @@ impl<'a> Composer<'a> {
         let limits = service.limits(&infos);
         self.nodes[number] = (service, below);
         Ok(limits)
+    }
+
+    fn wrong(&self, problem: String) -> OpenError {
+        OpenError::Size { volume: self.volume.to_owned(), problem }
+    }
+
+    /// Legs of a mirror that have more blocks than the smallest are used in part, also once that one has left.
+    fn keep_size(&mut self, below: &[Below], infos: &mut [VolumeInfo]) -> Result<(), OpenError> {
+        let least = infos.iter().map(|info| info.limits.blocks).min().unwrap_or(0);
+        for (place, info) in below.iter().zip(infos) {
+            if let Below::Leg(number) = place
+                && self.legs[usize::from(number.0)].gone.is_none()
+            {
+                let leg = &mut self.legs[usize::from(number.0)];
+                used::keep(leg, least)
+                    .map_err(|problem| OpenError::Size { volume: self.volume.to_owned(), problem })?;
+                *info = leg.info();
+            }
+        }
+        Ok(())
     }
 
     /// An array over storage.

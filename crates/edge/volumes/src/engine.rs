@@ -8,8 +8,9 @@ use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
 use crate::reshape::Wish;
 use crate::stack::Stack;
+use crate::used;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
-use flashyard_describe::volumes::Leg;
+use flashyard_describe::volumes::{Leg, ServiceName};
 use flashyard_latte::Counters;
 use flashyard_live::{Drives, EngineError, FrontEnds, Inbound, ManageError, SERVED_MAX, time_of};
 use flashyard_served::Refused;
@@ -295,6 +296,12 @@ impl VolumeEngine {
         if self.stacks[number].legs.len() + legs.len() > LEGS_MAX {
             return Err(ControlError(format!("more than {LEGS_MAX} pieces of storage")));
         }
+        if described.service == Some(ServiceName::Mirror) {
+            for (leg, info) in legs.iter_mut().zip(&mut infos) {
+                used::keep(leg, there.limits.blocks).map_err(ControlError)?;
+                *info = leg.info();
+            }
+        }
         infos.insert(at, there);
         // A record would take blocks that the volume has already.
         let settings = Settings { record: Some(described.record.unwrap_or(false)), ..Settings::of(described) };
@@ -428,8 +435,10 @@ impl VolumeEngine {
         let releases = self.fronts.releases();
         let (sockets, stacks) = (&self.sockets, &mut self.stacks);
         let ready = |socket: usize| {
+            // A leg that is to come has its socket before its place.
             if let Some(&(volume, leg)) = sockets.get(socket)
-                && let Storage::Remote(remote) = &mut stacks[volume].legs[leg].storage
+                && let Some(leg) = stacks[volume].legs.get_mut(leg)
+                && let Storage::Remote(remote) = &mut leg.storage
             {
                 remote.ready();
             }
@@ -561,6 +570,19 @@ mod tests {
             assert!(refused.to_string().contains("more than 255 pieces of storage"), "{refused}");
             assert_eq!(engine.stacks[0].legs.len(), LEGS_MAX);
         }
+    }
+
+    #[test]
+    fn the_result_of_a_flush_is_not_taken_for_that_of_a_later_one() {
+        let mut engine = engine(Path::new("."), "memory = \"1 MiB\", latency = \"200 ms\"");
+        let at = |ms| SimTime::ZERO + flashyard_units::SimSpan::from_ms(ms);
+        let (stack, fronts) = (&mut engine.stacks[0], &mut engine.fronts);
+        stack.flush(at(0), fronts);
+        stack.flush(at(150), fronts);
+        stack.turn(at(250), fronts);
+        assert_eq!((stack.requests_under_way(), stack.take_own()), (1, None));
+        stack.turn(at(400), fronts);
+        assert_eq!((stack.requests_under_way(), stack.take_own()), (0, Some(Ok(()))));
     }
 
     /// A front end that reads block 3, and notes the answer.

@@ -27,6 +27,7 @@ mod opening;
 mod reshape;
 mod services;
 mod stack;
+mod used;
 mod zeroing;
 
 pub use agile::board::serve_board;

@@ -8,8 +8,8 @@ use flashyard_services::Below;
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
 
-/// Patience for what is under way. Source: \[A\].
-const PATIENCE: SimSpan = SimSpan::from_secs(60);
+/// Patience for what is under way, less than that of `ctl`, which is told the reason so. Source: \[A\].
+const PATIENCE: SimSpan = SimSpan::from_secs(50);
 
 /// The change of a tree.
 pub(crate) enum Wish {

@@ -147,6 +147,18 @@ impl Services {
         }
     }
 
+    /// Whether a service is a mirror.
+    pub(crate) fn is_mirror(&self, node: usize) -> bool {
+        matches!(self, Self::Tree(tree) if tree.service(node).is_some_and(|(name, _)| name == "mirror"))
+    }
+
+    /// The number of the mirror that a leg is of.
+    pub(crate) fn mirror_of(&self, leg: Leg) -> Option<usize> {
+        let Self::Tree(tree) = self else { return None };
+        let has = |number: &usize| tree.service(*number).is_some_and(|(_, legs)| legs.contains(&Below::Leg(leg)));
+        (0..tree.services()).find(|number| has(number) && self.is_mirror(*number))
+    }
+
     /// Blocks of the smallest leg of a service; 0 where there is none.
     pub(crate) fn least_leg(&self, node: usize, infos: &[VolumeInfo]) -> u64 {
         let Self::Tree(tree) = self else { return 0 };

@@ -3,8 +3,8 @@
 //! Bytes are copied where they must be and nowhere else: a write goes from its client's buffer to memory, and is copied for
 //! threads and sockets, which outlive the step. A read of one piece of memory is answered from there.
 
-use crate::array::take_in;
-use crate::compose::LEGS_MAX;
+mod legs;
+
 use crate::held::{Asked, Client, Content, Held};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};
@@ -50,6 +50,8 @@ pub(crate) struct Stack {
     pub(crate) failed: u64,
     /// The result of the last request of the engine itself.
     own: Option<Result<(), Failure>>,
+    /// Requests of the engine itself so far: earlier ones that end late are not taken for the last one.
+    own_asked: u64,
     /// A leg, and the storage that takes its place when its orders have ended.
     replacing: Option<(usize, LegState)>,
     /// A service that comes or leaves, and the result of the last one.
@@ -80,6 +82,7 @@ impl Stack {
             answered: [0; 4],
             failed: 0,
             own: None,
+            own_asked: 0,
         }
     }
 
@@ -134,7 +137,9 @@ impl Stack {
     pub(crate) fn flush(&mut self, now: SimTime, fronts: &mut FrontEnds) {
         let (volume, operation) = (VolumeId::new(0), Operation::Flush);
         let flush = VolumeRequest { volume, operation, first: 0, count: 0, source: 0 };
-        self.submit(now, Client::ENGINE, flush, Payload::None, fronts);
+        self.own = None;
+        self.own_asked += 1;
+        self.submit(now, Client { tag: self.own_asked, ..Client::ENGINE }, flush, Payload::None, fronts);
     }
 
     /// The result of a flush of the engine.
@@ -319,130 +324,6 @@ impl Stack {
     pub(crate) fn add_leg(&mut self, leg: LegState) -> Leg {
         self.legs.push(leg);
         Leg((self.legs.len() - 1) as u8)
-    }
-
-    /// Storage becomes one more leg of a mirror, which copies everything to it.
-    ///
-    /// Errors: no such mirror, storage that is too small.
-    pub(crate) fn attach(
-        &mut self,
-        now: SimTime,
-        node: usize,
-        storage: LegState,
-        fronts: &mut FrontEnds,
-    ) -> Result<(), String> {
-        if self.reshape.is_some() || self.replacing.is_some() {
-            return Err("it is being changed already; try again".to_owned());
-        }
-        // Numbers of legs are bytes, and those of storage that has left are not used again.
-        if self.legs.len() >= LEGS_MAX {
-            return Err(format!("more than {LEGS_MAX} pieces of storage"));
-        }
-        let infos = self.infos();
-        let needs = self.service.least_leg(node, &infos);
-        let has = storage.info().limits.blocks;
-        if has < needs {
-            return Err(format!("{} has {has} blocks, and the legs of s{node} have {needs}", storage.name));
-        }
-        let leg = self.add_leg(storage);
-        let mut out = std::mem::take(&mut self.out);
-        let is_taken = self.service.tree(&infos).attach(now, node, leg, &mut out);
-        self.out = out;
-        if !is_taken {
-            self.legs.pop();
-            return Err(format!("s{node} is no mirror that takes one more leg"));
-        }
-        self.wake_at = Some(now);
-        self.carry_out(now, None, fronts);
-        self.settle(now, fronts);
-        Ok(())
-    }
-
-    /// A leg of a mirror is used no more.
-    ///
-    /// Errors: no such leg, or one that cannot be missed.
-    pub(crate) fn detach(&mut self, now: SimTime, number: usize, fronts: &mut FrontEnds) -> Result<(), String> {
-        self.may_miss(number)?;
-        self.drop_leg(now, number, "it was detached", fronts);
-        Ok(())
-    }
-
-    /// A leg is used no more, whatever that does to the volume.
-    pub(crate) fn drop_leg(&mut self, now: SimTime, number: usize, why: &str, fronts: &mut FrontEnds) {
-        self.legs[number].gone.get_or_insert_with(|| why.to_owned());
-        self.tell_gone(now, number, fronts);
-        self.settle(now, fronts);
-    }
-
-    /// Storage that will take the place of a leg.
-    pub(crate) fn incoming(&self) -> Option<&LegState> {
-        self.replacing.as_ref().map(|(_, storage)| storage)
-    }
-
-    /// Whether the volume can go on without a leg.
-    ///
-    /// Errors: why it cannot.
-    pub(crate) fn may_miss(&self, number: usize) -> Result<(), String> {
-        if number >= self.legs.len() {
-            return Err(format!("there is no leg {number}, give 0 to {}", self.legs.len() - 1));
-        }
-        if self.replacing.is_some() || self.reshape.is_some() {
-            return Err("a leg is being replaced already; try again".to_owned());
-        }
-        if self.service.can_miss(Leg(number as u8)) {
-            return Ok(());
-        }
-        let left = self.rebuild().map_or(0, |rebuild| rebuild.left);
-        Err(match left {
-            0 => format!("no mirror has the blocks of leg {number} elsewhere, and no array makes up for them now"),
-            left => format!("leg {number} alone has some blocks; {left} are being copied, try again when they are"),
-        })
-    }
-
-    /// Lets other storage take the place of a leg, once what is under way there has ended.
-    ///
-    /// Errors: a leg that cannot be missed, storage that is too small or belongs to an array.
-    pub(crate) fn replace(
-        &mut self,
-        now: SimTime,
-        number: usize,
-        mut storage: LegState,
-        fronts: &mut FrontEnds,
-    ) -> Result<(), String> {
-        let count = self.legs.len();
-        let Some(leg) = self.legs.get(number) else {
-            return Err(format!("there is no leg {number}, give 0 to {}", count - 1));
-        };
-        let (has, needs) = (storage.info().limits.blocks, leg.info().limits.blocks);
-        if has < needs {
-            return Err(format!("{} has {has} blocks, and the leg has {needs}", storage.name));
-        }
-        self.may_miss(number)?;
-        if let Some(label) = &self.legs[number].label {
-            take_in(&mut storage, label)?;
-        }
-        self.drop_leg(now, number, "it is being replaced", fronts);
-        self.replacing = Some((number, storage));
-        Ok(())
-    }
-
-    #[cold]
-    fn replace_when_idle(&mut self, now: SimTime, fronts: &mut FrontEnds) {
-        let is_idle = |number: usize| self.legs[number].is_told && self.under_way(number) == 0;
-        if !self.replacing.as_ref().is_some_and(|(number, _)| is_idle(*number)) {
-            return;
-        }
-        let Some((number, storage)) = self.replacing.take() else { return };
-        let leg = &mut self.legs[number];
-        let LegState { name: old, carried, .. } = std::mem::replace(leg, storage);
-        leg.carried = carried;
-        if self.service.replaced(Leg(number as u8)) {
-            tracing::info!(volume = %self.name, leg = number, old, new = %leg.name, "a leg was replaced and is rebuilt");
-            self.wake_at = Some(now);
-        } else {
-            leg.gone = Some("no service makes its copies".to_owned());
-        }
-        self.settle(now, fronts);
     }
 
     fn begin_part(&mut self, now: SimTime, id: u32, fronts: &mut FrontEnds) {
@@ -735,7 +616,8 @@ impl Stack {
                 let no_room = result == Err(Failure::NoRoom);
                 fronts.answered(front, Answered { tag: asked.client.tag, answer, no_room, data });
             }
-            None => self.own = Some(result),
+            None if asked.client.tag == self.own_asked => self.own = Some(result),
+            None => {}
         }
         self.held.drop_unused(id, fronts);
     }

@@ -26,7 +26,7 @@ mod versions;
 
 pub use atomic::{AtomicCounters, AtomicWrites};
 pub use channels::{ChannelRoom, Channels};
-pub use mirror::{IntentRoom, Mirrored};
+pub use mirror::{COPIED, IntentRoom, Mirrored};
 pub use priority::{Prioritized, Shares};
 pub use spill::SpillOver;
 pub use stripe::Striped;

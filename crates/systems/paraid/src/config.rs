@@ -226,6 +226,18 @@ pub enum ArrayRunError {
         /// Parities.
         parities: usize,
     },
+    /// A write that a log has no room for.
+    #[error(
+        "a write of {} KiB, and the log has {} KiB of spare stripes for one: give shorter requests or a larger spare",
+        (asked * u64::from(BLOCK_BYTES)) >> 10,
+        (longest * u64::from(BLOCK_BYTES)) >> 10
+    )]
+    Long {
+        /// Its blocks.
+        asked: u64,
+        /// Blocks of the spare stripes.
+        longest: u64,
+    },
     /// Groups of SWAN.
     #[error("swan groups {width} drives each and needs two groups, and there are {drives} drives")]
     Groups {

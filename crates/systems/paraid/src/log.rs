@@ -58,6 +58,8 @@ pub(crate) struct Log {
     pub(crate) blocks: u32,
     /// Writes that wait for free stripes.
     pub(crate) stalled: VecDeque<u32>,
+    /// Blocks that a request may have at most: those of the spare stripes that a group has for hosts.
+    pub(crate) longest: u64,
     rng: Rng,
     /// Blocks that a collection moves, between its events.
     pub(crate) moved: Vec<u32>,
@@ -83,6 +85,7 @@ impl Log {
             rotates: config.design == Design::Swan,
             blocks,
             stalled: VecDeque::new(),
+            longest: u64::MAX,
             rng: Rng::named(config.seed, "victims"),
             moved: Vec::with_capacity(blocks as usize),
         };
@@ -101,6 +104,8 @@ impl Log {
                     log.map.push(place);
                 }
             }
+            // Each of the two open stripes may be full of what is still valid.
+            log.longest = log.longest.min((end - filled - RESERVE as u64 - 2) * u64::from(blocks));
             let free = (filled as u32..end as u32).collect();
             log.groups.push(Group { first: first as u32, end: end as u32, free, open: [None; 2], victim: None });
             first = end;
@@ -164,6 +169,13 @@ impl Log {
                 best = Some(stripe);
             }
         }
+        if best.is_none() && !self.stalled.is_empty() {
+            // Where all wait for it, an event that would draw again does not come.
+            let closed = (first..end).filter(|&stripe| self.state[stripe as usize] == State::Closed);
+            best = closed
+                .filter(|&stripe| self.valid[stripe as usize] < self.blocks)
+                .min_by_key(|&stripe| self.valid[stripe as usize]);
+        }
         best
     }
 
@@ -175,15 +187,16 @@ impl Log {
         let share = if self.rotates && number != self.front { 2.0 * LOW } else { LOW };
         let low = ((share * stripes) as usize).max(2 * RESERVE + 2);
         let is_spared = self.rotates && number == self.front && self.stalled.is_empty();
-        // A request that waits may need more stripes than are few.
-        let is_waited_for = number == self.front && !self.stalled.is_empty();
+        // A request that waits may need more stripes than are few, of whichever group is next.
+        let is_waited_for = !self.stalled.is_empty();
         group.victim.is_none() && (group.free.len() < low || is_waited_for) && !is_spared
     }
 
-    /// The front goes on to the group with most free stripes, once its own are used.
-    pub(crate) fn rotate(&mut self) {
+    /// The front goes on to the group with most free stripes, once its own are used, or too few for the next request.
+    pub(crate) fn rotate(&mut self, blocks: u64) {
         let free = |group: &Group| group.free.len();
-        if self.rotates && free(&self.groups[self.front]) <= RESERVE {
+        let is_used = free(&self.groups[self.front]) <= RESERVE || self.room() < blocks;
+        if self.rotates && is_used {
             let most = (0..self.groups.len()).max_by_key(|&group| free(&self.groups[group])).unwrap_or(self.front);
             self.front = most;
         }

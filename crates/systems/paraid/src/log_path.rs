@@ -1,7 +1,7 @@
 //! Reads and writes of a log, and the collection of its garbage.
 
 use crate::base::{Base, Event, Piece};
-use crate::config::BLOCK_BYTES;
+use crate::config::{ArrayRunError, BLOCK_BYTES};
 use crate::log::{Log, State};
 use crate::stripe::NONE;
 use flashyard_units::{SimSpan, SimTime};
@@ -33,8 +33,13 @@ impl Log {
     /// Writes blocks to the end of the log, or waits for room there.
     pub(crate) fn write(&mut self, base: &mut Base, now: SimTime, number: u32) {
         let blocks = blocks_of(base, number);
-        self.rotate();
-        if !self.stalled.is_empty() || self.room() < u64::from(blocks.end - blocks.start) {
+        let asked = u64::from(blocks.end - blocks.start);
+        if asked > self.longest {
+            base.failed = Some(ArrayRunError::Long { asked, longest: self.longest });
+            return;
+        }
+        self.rotate(asked);
+        if !self.stalled.is_empty() || self.room() < asked {
             self.stalled.push_back(number);
             return self.collect(base, now);
         }
@@ -136,10 +141,11 @@ impl Log {
             of.free.push_back(victim);
         }
         loop {
-            self.rotate();
-            let Some(&number) = self.stalled.front() else { break };
+            let Some(&number) = self.stalled.front() else { break self.rotate(0) };
             let blocks = blocks_of(base, number);
-            if self.room() < u64::from(blocks.end - blocks.start) {
+            let asked = u64::from(blocks.end - blocks.start);
+            self.rotate(asked);
+            if self.room() < asked {
                 break;
             }
             self.stalled.pop_front();

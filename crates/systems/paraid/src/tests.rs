@@ -142,13 +142,35 @@ fn fusionraid_sends_nothing_to_a_drive_that_is_gone() {
 
 #[test]
 fn logs_collect_for_requests_that_need_more_stripes_than_are_few() {
+    for (design, workers, seed) in [Design::Swan, Design::LogRaid]
+        .into_iter()
+        .flat_map(|design| [(design, 1, 1), (design, 1, 2), (design, 8, 3), (design, 8, 4)])
+    {
+        let run = |warmup| {
+            let mut config = config(design, vec![drive(16, 2000); 6]);
+            (config.workers, config.seed) = (workers, seed);
+            (config.warmup, config.measure) = (warmup, SimSpan::from_secs(1));
+            let array = Array::new(config).expect("it is an array");
+            // Sixteen stripes of 128 KiB, of 256 or 512 of a group of which few are free.
+            let source = load(0.0, AddressPattern::Uniform, 2 << 20, array.volume());
+            let figures = array.run(source, &mut |_| true).expect("it runs");
+            assert!(figures.broken.is_empty(), "{:?}", figures.broken);
+            figures.window.requests[1]
+        };
+        // It goes on as it has begun.
+        let (first, second) = (run(SimSpan::ZERO), run(SimSpan::from_secs(1)));
+        assert!(first > 100 && second > first / 2, "{} {workers} {seed}: {first}, then {second}", design.name());
+    }
+}
+
+#[test]
+fn a_write_that_a_log_has_no_room_for_is_refused() {
     let mut config = config(Design::LogRaid, vec![drive(16, 2000); 6]);
-    config.measure = SimSpan::from_secs(2);
+    config.spare = 0.1;
     let array = Array::new(config).expect("it is an array");
-    // Sixteen stripes of 128 KiB; seven of the 256 of a group are few.
-    let source = load(0.0, AddressPattern::Uniform, 2 << 20, array.volume());
-    let figures = array.run(source, &mut |_| true).expect("it runs");
-    assert!(figures.window.requests[1] > 200 && figures.broken.is_empty(), "{:?}", figures.window.requests);
+    let source = load(0.0, AddressPattern::Uniform, 8 << 20, array.volume());
+    let refused = array.run(source, &mut |_| true).expect_err("it is too long").to_string();
+    assert!(refused.starts_with("a write of 8192 KiB, and the log has 6"), "{refused}");
 }
 
 #[test]

@@ -87,6 +87,8 @@ pub(crate) struct LegState {
     pub(crate) is_new: bool,
     /// Space of another server that it is, or is to be.
     pub(crate) loan: Option<Loan>,
+    /// Blocks of it that are used, where it has more.
+    pub(crate) used: Option<u64>,
     /// Its number in an array, and the shape of that.
     pub(crate) label: Option<Label>,
     /// Whether the service knows that it has ended.
@@ -97,15 +99,15 @@ pub(crate) struct LegState {
 
 impl LegState {
     pub(crate) fn new(storage: Storage, name: String) -> Self {
-        let (throttle, gone, loan, label) = (None, None, None, None);
+        let (throttle, gone, loan, used, label) = (None, None, None, None, None);
         let carried = Carried::default();
-        Self { storage, name, throttle, gone, is_new: false, loan, label, is_told: false, carried }
+        Self { storage, name, throttle, gone, is_new: false, loan, used, label, is_told: false, carried }
     }
 
     /// No storage, and why.
     pub(crate) fn none(why: &str) -> Self {
         let leg = Self::new(Storage::Memory(Memory::new(0)), "none".to_owned());
-        Self { gone: Some(why.to_owned()), is_new: true, ..leg }
+        Self { gone: Some(why.to_owned()), is_new: true, is_told: true, ..leg }
     }
 
     /// Closes its storage, and waits a moment until the operating system has taken it back.
@@ -122,15 +124,26 @@ impl LegState {
 
     /// Its properties as a volume.
     pub(crate) fn info(&self) -> VolumeInfo {
-        let (blocks, request_blocks) = match &self.storage {
-            Storage::Memory(memory) => (memory.blocks(), u32::MAX),
-            Storage::File(file) => (file.blocks(), u32::MAX),
-            Storage::Drive(drive) => (drive.info().limits.blocks, drive.info().limits.request_blocks),
-            Storage::Remote(remote) => (remote.blocks(), remote.request_blocks()),
-            Storage::Absent(limits) => (limits.blocks, limits.request_blocks),
+        let request_blocks = match &self.storage {
+            Storage::Memory(_) | Storage::File(_) => u32::MAX,
+            Storage::Drive(drive) => drive.info().limits.request_blocks,
+            Storage::Remote(remote) => remote.request_blocks(),
+            Storage::Absent(limits) => limits.request_blocks,
         };
+        let blocks = self.all_blocks().min(self.used.unwrap_or(u64::MAX));
         let limits = VolumeLimits { blocks, remaps: false, request_blocks, read_only: false };
         VolumeInfo { id: VolumeId::new(0), block_bytes: BLOCK as u32, limits, protected: false }
+    }
+
+    /// Blocks of its storage, those that are not used among them.
+    pub(crate) fn all_blocks(&self) -> u64 {
+        match &self.storage {
+            Storage::Memory(memory) => memory.blocks(),
+            Storage::File(file) => file.blocks(),
+            Storage::Drive(drive) => drive.info().limits.blocks,
+            Storage::Remote(remote) => remote.blocks(),
+            Storage::Absent(limits) => limits.blocks,
+        }
     }
 
     /// Begins an order that reads into `into` if that can be done at once, or writes `source`.

@@ -22,6 +22,7 @@ use flashyard_service::{Data, Failure, Leg, Order, Orders, Rebuild, Request, Ser
 use flashyard_units::SimTime;
 pub use intent::IntentRoom;
 use intent::{Errand, Intent, numbers};
+pub use rebuilding::COPIED;
 use rebuilding::{Copy, Rebuilding};
 use std::collections::VecDeque;
 

@@ -5,7 +5,7 @@ use crate::overlap::Range;
 use flashyard_units::{SimSpan, SimTime};
 
 /// Blocks that are copied at once, which legs take in one order. Source: \[A\] 128 KiB.
-const COPIED: u64 = 32;
+pub const COPIED: u64 = 32;
 /// Numbers of the rebuild's buffer: one is used while an order may still name the one before.
 const BUFFERS: u32 = 4;
 /// Time after which a copy that has failed is tried again. Source: \[A\].

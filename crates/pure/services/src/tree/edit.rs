@@ -145,6 +145,11 @@ impl Tree {
         Some((node.service.name(), &node.legs))
     }
 
+    /// Number of its services.
+    pub fn services(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// The state of a service in a few words, if it has anything to say.
     pub fn note_of(&self, node: usize) -> Option<String> {
         self.nodes.get(node)?.service.note()
