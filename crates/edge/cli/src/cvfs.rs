@@ -6,10 +6,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use flashyard_blk::{Blocking, Volume};
 use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, Usage};
 use flashyard_cvfs_mount::{
-    Asked, Device, FileDevice, HOST_NQN, Looked, Management, MountedVolume, Wishes, ask_info, ask_shrink, mount,
-    parse_method,
+    Asked, Device, DriveDevice, FileDevice, Looked, Management, MountedVolume, Wishes, ask_info, ask_shrink, lock,
+    mount, parse_method,
 };
-use flashyard_live::RemoteNamespace;
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
@@ -36,7 +35,7 @@ fn open(name: &str, bytes: Option<u64>, plays_remap: bool) -> Result<Device> {
     };
     ensure!(bytes.is_none(), "{name}: a drive has the size it has");
     let (address, nqn) = drive_of(target)?;
-    Ok(Box::new(RemoteNamespace::connect(address, HOST_NQN, nqn, None).with_context(|| name.to_owned())?))
+    Ok(Box::new(DriveDevice::connect(address, nqn).with_context(|| name.to_owned())?))
 }
 
 /// Address and name of a drive, `ADDRESS:PORT/NQN`.
@@ -85,8 +84,13 @@ fn format_file(options: &CvfsMkfsOptions) -> Result<Usage> {
         Err(_) => Path::new(name).to_owned(),
     };
     let found = std::fs::metadata(&path).ok();
+    // A mount of what is there would go on in a file without a name. The lock is held until the new one is in its place.
+    let mut replaced = None;
     if let Some(found) = &found {
         ensure!(found.is_file(), "{name}: this is no regular file; give one, or a drive as tcp:ADDRESS:PORT/NQN");
+        let file = File::open(&path).with_context(failed)?;
+        lock(&file).with_context(failed)?;
+        replaced = Some(file);
         if !options.force && !is_blank_file(&path, found).with_context(failed)? {
             bail!("{name}: there is something in this file already; give --force to put a file system in its place");
         }
@@ -99,6 +103,7 @@ fn format_file(options: &CvfsMkfsOptions) -> Result<Usage> {
         std::fs::rename(&beside, &path).with_context(failed)?;
         Ok(usage)
     });
+    drop(replaced);
     if made.is_err() {
         // The first error counts; a file that cannot be removed does no harm.
         let _ = std::fs::remove_file(&beside);

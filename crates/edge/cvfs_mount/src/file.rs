@@ -37,8 +37,10 @@ fn failed(error: impl Into<io::Error>) -> VolumeError {
     VolumeError::Io(error.into().to_string())
 }
 
-/// Locks a file for this program alone. A mount that has just been taken away writes its last checkpoint, for which this waits.
-fn lock(file: &File) -> io::Result<()> {
+/// Locks a file for this program alone, as long as it is open. A mount that has just been taken away writes its last checkpoint, for which this waits.
+///
+/// Errors: it is in use by another program; those of the operating system.
+pub fn lock(file: &File) -> io::Result<()> {
     let begun = Instant::now();
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {

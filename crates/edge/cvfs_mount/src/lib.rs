@@ -8,12 +8,14 @@
 //! What it does not model: access rights (the kernel checks them), locks (the kernel keeps them), special files.
 
 mod control;
+mod drive;
 mod file;
 mod manage;
 mod mount;
 
 pub use control::{Asked, ControlError, VolumeUsage, ask_info, ask_shrink, parse_method};
-pub use file::FileDevice;
+pub use drive::{DriveDevice, DriveError};
+pub use file::{FileDevice, lock};
 pub use manage::{Looked, ManageError, ManagedVolume, Management, MountedVolume, Wishes};
 pub use mount::{Device, MountError, Mounted, mount};
 
