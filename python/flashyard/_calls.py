@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict
@@ -68,7 +70,7 @@ def _source(scenario: ScenarioLike) -> tuple[str | None, str | None]:
 def _axis_value(value: Any) -> str:
     """A value among others of an axis, whose commas, quotes and brackets are its own."""
     text = _value(value)
-    return json.dumps(text) if isinstance(value, str | os.PathLike) and any(mark in text for mark in ",\"'()[]{}") else text
+    return _text(text) if isinstance(value, str | os.PathLike) and any(mark in text for mark in ",\"'()[]{}") else text
 
 
 def _value(value: Any) -> str:
@@ -84,17 +86,24 @@ def _value(value: Any) -> str:
         value = value.item()
     if isinstance(value, os.PathLike):
         return str(os.fspath(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ScenarioError(f"a scenario cannot hold {value!r}: give a number that is finite")
     if isinstance(value, bool | int | float):
         return json.dumps(value)
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_nested(one)}" for key, one in value.items()) + "}"
+        return "{" + ", ".join(f"{_text(key)} = {_nested(one)}" for key, one in value.items()) + "}"
     if not isinstance(value, Iterable):
         raise ScenarioError(f"a scenario cannot hold {value!r}: give a text, a number, a list or a mapping")
     return "[" + ", ".join(_nested(one) for one in value) + "]"
 
 
 def _nested(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str) else _value(value)
+    return _text(value) if isinstance(value, str) else _value(value)
+
+
+def _text(value: str) -> str:
+    """A text as TOML: as JSON has it, but for letters beyond ASCII and for the control character that JSON leaves as it is."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def to_toml(scenario: Mapping[str, Any]) -> str:
@@ -140,10 +149,21 @@ def run(
         ScenarioError: a mistake in the scenario, with file, line and key.
         FileNotFoundError: the scenario is neither a file nor carried.
         FlashyardError: no run came to an end.
+        ValueError: a workload with a row that is no request.
         KeyboardInterrupt: Ctrl-C; the runs are stopped.
+
+    Warns:
+        RuntimeWarning: a run has failed, or broke a law; its figures are missing, or cannot be trusted.
     """
     load = None if workload is None else _table_of(workload)
-    asked = _asked(scenario, set, sweep, fio, seed, seeds, threads)
+    report = _run(_asked(scenario, set, sweep, fio, seed, seeds, threads), load, progress)
+    for line in report.wrong:
+        warnings.warn(line, RuntimeWarning, stacklevel=2)
+    return report
+
+
+def _run(asked: Any, load: object, progress: bool | Progress) -> Report:
+    """A run without warnings, for those who look at what is wrong themselves."""
     tell, end = chosen(progress)
     try:
         return Report(_native.run(asked, load, tell))
@@ -158,7 +178,12 @@ def _table_of(workload: Workload) -> object:
         import pyarrow
     except ImportError as error:
         raise ImportError("a workload of single requests needs pyarrow; install it, or give an Arrow table") from error
-    rows = [(*request, *_DEFAULTS[len(request) - 3 :]) for request in workload]
+    requests = [tuple(request) for request in workload]
+    for row, request in enumerate(requests):
+        if not 3 <= len(request) <= 5:
+            form = "(operation, offset_bytes, length_bytes[, time_ns[, volume]])"
+            raise ValueError(f"workload, request {row}: {len(request)} members, give {form}")
+    rows = [(*request, *_DEFAULTS[len(request) - 3 :]) for request in requests]
     names = ("operation", "offset_bytes", "length_bytes", "time_ns", "volume")
     columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * len(names)
     return pyarrow.table(dict(zip(names, map(list, columns), strict=True)))
@@ -218,6 +243,7 @@ def age(
 
     Raises:
         ScenarioError: a mistake in the scenario, or one without a drive.
+        ValueError: drive writes that are none, both ways of going forward, or a key of going forward without one.
         KeyboardInterrupt: Ctrl-C.
     """
     tell, end = chosen(progress)

@@ -61,6 +61,11 @@ class Report:
         """Runs whose figures cannot be trusted, and why: a mistake of the program."""
         return list(self._native.broken_laws)
 
+    @property
+    def wrong(self) -> list[str]:
+        """A line for each run that failed or whose figures cannot be trusted."""
+        return [f"{name} has failed: {why}" for name, why in self.failures] + self.broken_laws
+
     def json(self) -> str:
         """The text of ``report.json``."""
         return str(self._native.json())
@@ -78,7 +83,8 @@ class Report:
         self._native.write(os.fspath(directory))
 
     def __str__(self) -> str:
-        return str(self._native.text(shutil.get_terminal_size((100, 24)).columns))
+        text = str(self._native.text(shutil.get_terminal_size((100, 24)).columns))
+        return "\n".join([text, *self.wrong])
 
     def __repr__(self) -> str:
         return f"Report({self.content['scenario']}: {', '.join(design['name'] for design in self.designs)})"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._calls import ScenarioLike, _source, _value, run
+from ._calls import ScenarioLike, _asked, _run, _source, _value
 from ._errors import FlashyardError
 from ._progress import Progress, chosen
 
@@ -87,9 +87,16 @@ def sweep(
         ScenarioError: a mistake at one of the points.
         FlashyardError: designs failed, or broke a law, at points that the message names. Nothing is kept of these; the others are finished.
         KeyError: runs of this scenario have no such table.
+        ValueError: an axis without values, or with one twice.
         ImportError: Ray is asked for and not installed, or pyarrow is missing.
         KeyboardInterrupt: Ctrl-C; what is finished is kept.
     """
+    for key, values in axes.items():
+        if not values:
+            raise ValueError(f"axes: {key} has no values, give one or more")
+        texts = [_value(value) for value in values]
+        if twice := next((text for text in texts if texts.count(text) > 1), None):
+            raise ValueError(f"axes: {key} has {twice} twice")
     directory = Path(out)
     directory.mkdir(parents=True, exist_ok=True)
     path, text = _source(scenario)
@@ -154,10 +161,14 @@ def _state(name: str, place: Path) -> list[Any]:
         for file in (Path(whole), place / whole):
             # A text with a zero or of great length is no name.
             with contextlib.suppress(OSError, ValueError):
+                if file.is_file() and ".blktrace." in file.name:
+                    # The files of the other processors are read with it.
+                    return [_stamp(inner) for inner in sorted(file.parent.glob(file.name.rpartition(".")[0] + ".*"))]
                 if file.is_file():
                     return _stamp(file)
-                if file.is_dir():
-                    return [_stamp(inner) for inner in sorted(file.iterdir()) if inner.is_file()]
+                if found := sorted(file.glob("*.blktrace.*")):
+                    # A directory is read for the events of its processors alone.
+                    return [_stamp(inner) for inner in found]
     return []
 
 
@@ -199,7 +210,7 @@ def _point(common: Common, point: Point, progress: bool | Progress = False) -> p
     import pyarrow
 
     scenario, base, table = common
-    report = run(scenario, set=base | point, threads=1, progress=progress)
+    report = _run(_asked(scenario, base | point, threads=1), None, progress)
     wrong = [f"{name}: {why}" for name, why in report.failures] + report.broken_laws
     if wrong:
         return "; ".join(wrong)

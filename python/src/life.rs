@@ -5,8 +5,8 @@ use crate::table::arrow;
 use crate::{error, watch};
 use flashyard_report::{LifeCourse, life_table};
 use flashyard_scenario::{LifeStop, Purpose, SYSTEMS, ScenarioError, resolve};
-use flashyard_workbench::{WorkbenchError, life_tables, run_all, write_aged};
-use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt};
+use flashyard_workbench::{WorkbenchError, idle_life_setting, life_tables, run_all, write_aged};
+use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
 use std::path::PathBuf;
@@ -22,6 +22,18 @@ pub(crate) fn age(
     adaptive: Option<u32>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Life> {
+    let stop = LifeStop { drive_writes, acceleration: fast_forward, adaptive };
+    if let Some(writes) = drive_writes.filter(|writes| !(writes.is_finite() && *writes > 0.0)) {
+        return Err(PyValueError::new_err(format!("drive_writes: {writes} is no number of drive writes above zero")));
+    }
+    if fast_forward.is_some() && adaptive.is_some() {
+        return Err(PyValueError::new_err("give fast_forward or adaptive, and not both"));
+    }
+    if let Some(setting) = idle_life_setting(asked.settings(), stop) {
+        return Err(PyValueError::new_err(format!(
+            "set: {setting} has no effect: it goes with fast_forward or adaptive"
+        )));
+    }
     let source = asked.source()?;
     // The seed is a setting like others: what is kept of the drive repeats the same life.
     let seed = asked.seed().map(|seed| format!("seed={seed}"));
@@ -32,7 +44,6 @@ pub(crate) fn age(
     let age = SYSTEMS.age(resolved.room).ok_or_else(none)?;
     resolved.refuse_idle_flags(Purpose::Age).map_err(|error| error::of_scenario(&error))?;
     let scenario = resolved.scenario.clone();
-    let stop = LifeStop { drive_writes, acceleration: fast_forward, adaptive };
     let lived = watch::beside(py, progress.as_ref(), |counter| {
         let mut lives =
             run_all(1, Some(1), "life", counter, |_, observer| age(&scenario, stop, source.files, observer));

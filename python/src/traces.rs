@@ -3,8 +3,9 @@
 use crate::table::{batch, field};
 use crate::watch;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, UInt64Array};
+use arrow_cast::display::array_value_to_string;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::DataType;
 use flashyard_blk::{BlockRequest, Operation, TraceRecord};
@@ -96,11 +97,12 @@ pub(crate) fn records(table: PyTable) -> PyResult<Arc<[TraceRecord]>> {
 }
 
 fn add(batch: &RecordBatch, records: &mut Vec<TraceRecord>) -> PyResult<()> {
-    let times = column(batch, COLUMNS[0], &DataType::UInt64)?;
-    let operations = needed(batch, COLUMNS[1], &DataType::Utf8)?;
-    let offsets = needed(batch, COLUMNS[2], &DataType::UInt64)?;
-    let lengths = needed(batch, COLUMNS[3], &DataType::UInt32)?;
-    let volumes = column(batch, COLUMNS[4], &DataType::UInt32)?;
+    let first = records.len();
+    let times = column(batch, first, COLUMNS[0], &DataType::UInt64)?;
+    let operations = needed(batch, first, COLUMNS[1], &DataType::Utf8)?;
+    let offsets = needed(batch, first, COLUMNS[2], &DataType::UInt64)?;
+    let lengths = needed(batch, first, COLUMNS[3], &DataType::UInt32)?;
+    let volumes = column(batch, first, COLUMNS[4], &DataType::UInt32)?;
     let (operations, offsets) = (operations.as_string::<i32>(), offsets.as_primitive::<UInt64Type>());
     let lengths = lengths.as_primitive::<UInt32Type>();
     records.reserve(batch.num_rows());
@@ -117,6 +119,13 @@ fn add(batch: &RecordBatch, records: &mut Vec<TraceRecord>) -> PyResult<()> {
         let too_late =
             || PyValueError::new_err(format!("workload: time_ns of {arrival_ns} is beyond the 213 days of a run"));
         let arrival = arrival_ns.checked_mul(1_000).map(SimTime::from_ps).ok_or_else(too_late)?;
+        if let Some(before) = records.last().filter(|before| before.arrival > arrival) {
+            return Err(PyValueError::new_err(format!(
+                "workload, row {} of the table: time_ns goes back from {} to {arrival_ns}; sort the table by time_ns",
+                records.len(),
+                before.arrival.as_ps() / 1_000
+            )));
+        }
         records.push(TraceRecord {
             arrival,
             volume: volumes.as_ref().map_or(0, |volumes| volumes.as_primitive::<UInt32Type>().value(row)),
@@ -130,24 +139,42 @@ fn add(batch: &RecordBatch, records: &mut Vec<TraceRecord>) -> PyResult<()> {
     Ok(())
 }
 
-fn needed(batch: &RecordBatch, name: &str, kind: &DataType) -> PyResult<ArrayRef> {
+fn needed(batch: &RecordBatch, first: usize, name: &str, kind: &DataType) -> PyResult<ArrayRef> {
     let missing = || {
         PyValueError::new_err(format!(
             "workload: the table has no column {name}; it needs {}",
             COLUMNS[1..4].join(", ")
         ))
     };
-    column(batch, name, kind)?.ok_or_else(missing)
+    column(batch, first, name, kind)?.ok_or_else(missing)
 }
 
-/// A column as that type, if it is there.
-fn column(batch: &RecordBatch, name: &str, kind: &DataType) -> PyResult<Option<ArrayRef>> {
+/// A column as that type, if it is there; `first` is the row of the table that is the first of the batch.
+fn column(batch: &RecordBatch, first: usize, name: &str, kind: &DataType) -> PyResult<Option<ArrayRef>> {
     let Some(array) = batch.column_by_name(name) else { return Ok(None) };
-    let wrong = |error: String| PyValueError::new_err(format!("workload: column {name}: {error}"));
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let array = cast_with_options(array, kind, &options).map_err(|error| wrong(error.to_string()))?;
-    if array.null_count() > 0 {
-        return Err(wrong("it has rows without a value".to_owned()));
+    let wrong = |row: usize, problem: String| {
+        let row = first + row;
+        PyValueError::new_err(format!("workload, row {row} of the table: column {name} {problem}"))
+    };
+    if let Some(row) = (0..array.len()).find(|&row| array.is_null(row)) {
+        return Err(wrong(row, "has no value".to_owned()));
     }
-    Ok(Some(array))
+    let text = |row: usize| array_value_to_string(array, row).unwrap_or_default();
+    // What does not fit is without a value in a safe cast, which names its row so; fractions would be cut off.
+    let cast = cast_with_options(array, kind, &CastOptions::default());
+    let found = cast.map_err(|error| PyValueError::new_err(format!("workload: column {name}: {error}")))?;
+    if let Some(row) = (0..found.len()).find(|&row| found.is_null(row)) {
+        return Err(wrong(row, format!("is {}, give a value of {kind}", text(row))));
+    }
+    if array.data_type().is_floating() {
+        let back = cast_with_options(&found, &DataType::Float64, &CastOptions::default());
+        let given = cast_with_options(array, &DataType::Float64, &CastOptions::default());
+        if let (Ok(back), Ok(given)) = (back, given) {
+            let (back, given) = (back.as_primitive::<Float64Type>(), given.as_primitive::<Float64Type>());
+            if let Some(row) = (0..found.len()).find(|&row| back.value(row) != given.value(row)) {
+                return Err(wrong(row, format!("is {}, give a whole number", text(row))));
+            }
+        }
+    }
+    Ok(Some(found))
 }

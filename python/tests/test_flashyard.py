@@ -165,6 +165,42 @@ def test_a_load_that_is_none_says_why() -> None:
             report(workload=pyarrow.table(columns))
 
 
+def test_rows_of_a_load_that_are_none_are_named() -> None:
+    import pyarrow
+
+    def refused(told: str, **columns: Any) -> None:
+        rows = {"operation": ["read"] * 3, "offset_bytes": [0, 4096, 8192], "length_bytes": [4096] * 3} | columns
+        with pytest.raises(ValueError, match=told):
+            flashyard.run("demo", workload=pyarrow.table(rows), set=SHORT, progress=False)
+
+    refused("row 2 of the table: time_ns goes back from 5 to 4", time_ns=[1, 5, 4])
+    refused("row 1 of the table: column offset_bytes is 4095.5, give a whole number", offset_bytes=[0.0, 4095.5, 1.0])
+    refused("row 1 of the table: column offset_bytes is -4096, give a value of", offset_bytes=[0, -4096, 0])
+    refused("row 2 of the table: column length_bytes has no value", length_bytes=[4096, 4096, None])
+    with pytest.raises(ValueError, match="request 1: 2 members, give"):
+        flashyard.run("demo", workload=[("read", 0, 4096), ("read", 0)], set=SHORT, progress=False)  # type: ignore[list-item]
+
+
+def test_values_are_toml() -> None:
+    from flashyard import _calls
+
+    assert _calls._value(["😀.csv", "a\x7fb"]) == '["😀.csv", "a\\u007fb"]'
+    with pytest.raises(flashyard.ScenarioError, match="finite"):
+        _calls._value(float("inf"))
+
+
+def test_a_life_refuses_what_the_program_refuses() -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"drive_writes": -1.0}, "drive_writes: -1"),
+        ({"drive_writes": float("nan")}, "drive_writes: NaN"),
+        ({"fast_forward": 4.0, "adaptive": 3}, "not both"),
+        ({"set": {"life.prediction": "two-point"}}, "life.prediction=two-point has no effect"),
+    ]
+    for options, told in wrong:
+        with pytest.raises(ValueError, match=told):
+            flashyard.age("ageing", progress=False, **options)
+
+
 def test_mistakes_are_exceptions_with_their_place(tmp_path: Path) -> None:
     with pytest.raises(flashyard.ScenarioError, match="drive.cores") as mistake:
         report(set={"drive.cores": 0})

@@ -57,7 +57,7 @@ def test_points_of_other_profiles_and_other_traces_are_kept_apart(tmp_path: Path
     scenario.write_text('[workload]\ntraces = ["mine.csv#csv", \'single.csv\', "parts"]\n')
     profile.write_text("cores = 2\n")
     trace.write_text("one\n")
-    swept, nested, single, part = (tmp_path / name for name in ("swept.csv", "nested.csv", "single.csv", "parts/0.csv"))
+    swept, nested, single, part = (tmp_path / name for name in ("swept.csv", "nested.csv", "single.csv", "parts/t.blktrace.0"))
     part.parent.mkdir()
     for file in (swept, nested, single, part):
         file.write_text("one\n")
@@ -74,6 +74,21 @@ def test_points_of_other_profiles_and_other_traces_are_kept_apart(tmp_path: Path
     (profile.parent / "other.toml").write_text("cores = 3\n")
     known.append(key())
     assert len(set(known)) == len(known), known
+
+
+def test_a_directory_named_like_a_word_of_the_scenario_keeps_its_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = flashyard.sweep("demo", {"seed": [1]}, out="xbof", set=SHORT, progress=False)
+    time = first.files[0].stat().st_mtime_ns
+    again = flashyard.sweep("demo", {"seed": [1]}, out="xbof", set=SHORT, progress=False)
+    assert again.files == first.files and again.files[0].stat().st_mtime_ns == time
+    assert len(list((tmp_path / "xbof").iterdir())) == 1
+
+
+def test_axes_without_values_or_with_one_twice_are_refused(tmp_path: Path) -> None:
+    for values, told in [([], "has no values"), ([1, 2, 1], "has 1 twice")]:
+        with pytest.raises(ValueError, match=told):
+            flashyard.sweep("demo", {"seed": values}, out=tmp_path, set=SHORT, progress=False)
 
 
 def test_a_mistake_at_a_point_is_an_exception(tmp_path: Path) -> None:

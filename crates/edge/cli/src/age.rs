@@ -5,7 +5,7 @@ use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
 use flashyard_scenario::{Aged, LifeStop, Purpose, Resolved, SYSTEMS, resolve};
-use flashyard_workbench::{Origin, Source, refuse_input, write_aged, write_file, write_life};
+use flashyard_workbench::{Origin, Source, idle_life_setting, refuse_input, write_aged, write_file, write_life};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
@@ -19,7 +19,9 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     };
     let age = SYSTEMS.age(resolved.room).with_context(none)?;
     resolved.refuse_idle_flags(Purpose::Age)?;
-    if let Some(setting) = idle_setting(options) {
+    let stop =
+        LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
+    if let Some(setting) = idle_life_setting(&options.set, stop) {
         let key = setting.split('=').next().unwrap_or(setting);
         bail!(
             "--set {setting}: {key} has no effect: it goes with --fast-forward or --adaptive; give one of them, or leave it out"
@@ -33,8 +35,6 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
         FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))?;
     }
     let scenario = resolved.scenario.clone();
-    let stop =
-        LifeStop { drive_writes: options.drive_writes, acceleration: options.fast_forward, adaptive: options.adaptive };
     parallel::catch_interrupt()?;
     let mut lives = parallel::run_all(1, Some(1), "life", |_, observer| age(&scenario, stop, files, observer));
     let lived = lives.pop().flatten().transpose().map_err(|error| resolved.locate(error, &[]))?;
@@ -53,18 +53,6 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
         output::line(&lives_table(&[life]));
     }
     Ok(Outcome::Done)
-}
-
-/// Keys of fast-forward ageing.
-const FORWARD: [&str; 2] = ["life.prediction", "life.period_drive_writes"];
-
-/// A setting of fast-forward ageing where ageing is simulated in full.
-fn idle_setting(options: &AgeOptions) -> Option<&str> {
-    if options.fast_forward.is_some() || options.adaptive.is_some() {
-        return None;
-    }
-    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
-    options.set.iter().map(String::as_str).find(|setting| FORWARD.contains(&key(setting).as_str()))
 }
 
 /// Files of `--out` that could be what a scenario is read from.

@@ -38,7 +38,7 @@ pub use out::{Origin, refuse_run_directory, report_json, write_file, write_life,
 pub use parallel::{Panicked, Watch, run_all, run_each};
 pub use replace::{note_read, refuse_input, replace_file};
 pub use run::{RunFailure, RunPlan, RunRequest, RunResults, SEED_MAX};
-pub use scenarios::{Source, carried, carried_names};
+pub use scenarios::{Source, carried, carried_names, idle_life_setting};
 pub use study::{StudyResults, StudyRun};
 pub use tables::{Table, life_tables, run_tables};
 pub use text::run_text;

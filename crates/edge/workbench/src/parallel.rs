@@ -2,10 +2,10 @@
 //! panics is a run that failed: it takes no other one with it.
 
 use flashyard_scenario::ScenarioError;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
 
 /// A watcher of work that takes time. It is called from several threads.
 pub trait Watch: Sync {
@@ -39,12 +39,30 @@ impl From<Panicked> for ScenarioError {
 thread_local! {
     /// Message and place of the last panic of this thread.
     static LAST: RefCell<String> = const { RefCell::new(String::new()) };
+    /// Whether this thread is in a run, whose panic is told with its error.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the words of panics in runs, which are told once, with their errors; others are told as before. Hooks are of the process, in which
+/// several callers may run at once: there is one for all of them.
+fn keep_words() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| match IS_GUARDED.get() {
+            true => _ = LAST.with(|last| last.replace(panic.to_string().replace('\n', " "))),
+            false => before(panic),
+        }));
+    });
 }
 
 /// Does `work`; a panic in it is an error like others.
 fn guarded<R, E: From<Panicked>>(work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+    IS_GUARDED.set(true);
     // A run owns all that it changes, so nothing half changed outlives it.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Panicked(LAST.take()).into()))
+    let result = catch_unwind(AssertUnwindSafe(work));
+    IS_GUARDED.set(false);
+    result.unwrap_or_else(|_| Err(Panicked(LAST.take()).into()))
 }
 
 /// Does `work(index, observer)` for every index below `count` on `threads` threads (all cores without it).
@@ -89,12 +107,7 @@ impl Crew<'_> {
         let next = AtomicUsize::new(0);
         let failed = AtomicBool::new(false);
         self.watch.begin(self.count as u64 * STEPS, label);
-        // The panic of a run is reported with its error, once.
-        let hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(|panic| {
-            let text = panic.to_string().replace('\n', " ");
-            LAST.with(|last| last.replace(text));
-        }));
+        keep_words();
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
@@ -121,7 +134,6 @@ impl Crew<'_> {
                 });
             }
         });
-        std::panic::set_hook(hook);
         self.watch.end();
         results.into_iter().map(|place| place.into_inner().unwrap_or(None)).collect()
     }
@@ -159,6 +171,24 @@ pub(crate) mod tests {
         assert!(told.contains("a mistake in the program") && told.contains("attempt to add with overflow"), "{told}");
         assert!(told.contains("parallel.rs:") && !told.contains('\n'), "{told}");
         assert!(results[2].is_err());
+    }
+
+    #[test]
+    fn callers_at_once_each_have_the_words_of_their_panics() {
+        let caller = |number: usize| {
+            let work = |index: usize, _: &mut dyn FnMut(f64) -> bool| -> Result<(), ScenarioError> {
+                // The one that began first ends first, while the other one goes on.
+                std::thread::sleep(std::time::Duration::from_millis(20 * (1 + number as u64)));
+                panic!("caller {number}, run {index}")
+            };
+            let results = run_each(3, Some(1), "runs", &Unwatched, work);
+            let told =
+                results.into_iter().map(|result| result.expect("it was done").expect_err("it panicked").to_string());
+            for (index, told) in told.enumerate() {
+                assert!(told.contains(&format!("caller {number}, run {index}")), "{told}");
+            }
+        };
+        std::thread::scope(|scope| (0..3).for_each(|number| _ = scope.spawn(move || caller(number))));
     }
 
     /// Stops after so many steps.

@@ -2,7 +2,7 @@
 
 use crate::WorkbenchError;
 use crate::files::{DiskFiles, read_text};
-use flashyard_scenario::{Carried, SYSTEMS};
+use flashyard_scenario::{Carried, LifeStop, SYSTEMS};
 use std::path::{Path, PathBuf};
 
 /// Finds a carried scenario; the studies of `reproduce` have their own door.
@@ -25,6 +25,18 @@ pub struct Source {
     pub folder: PathBuf,
     /// Profiles, traces and job files around it.
     pub files: &'static DiskFiles,
+}
+
+/// Keys of fast-forward ageing.
+const FORWARD: [&str; 2] = ["life.prediction", "life.period_drive_writes"];
+
+/// A setting, `KEY=VALUE`, of fast-forward ageing where ageing is simulated in full.
+pub fn idle_life_setting(settings: &[String], stop: LifeStop) -> Option<&str> {
+    if stop.acceleration.is_some() || stop.adaptive.is_some() {
+        return None;
+    }
+    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    settings.iter().map(String::as_str).find(|setting| FORWARD.contains(&key(setting).as_str()))
 }
 
 impl Source {
