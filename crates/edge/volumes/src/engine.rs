@@ -7,7 +7,7 @@ use crate::held::Client;
 use crate::leg::{LegState, Storage};
 use crate::opening::Opening;
 use crate::reshape::Wish;
-use crate::stack::Stack;
+use crate::stack::{Mark, Stack};
 use crate::used;
 use flashyard_blk::{VolumeInfo, VolumeLimits};
 use flashyard_describe::volumes::{Leg, ServiceName};
@@ -117,6 +117,10 @@ impl VolumeHandle {
         let name = volume.to_owned();
         self.act(move |engine| engine.close_gone(&name, leg))?;
         let (storage, name) = (self.open(volume, keys)?, volume.to_owned());
+        let (mut storage, mark) = self.act(move |engine| engine.mark_for(&name, leg, storage))?;
+        // On this thread: volumes go on while it answers.
+        mark.put_on(&mut storage).map_err(ControlError)?;
+        let name = volume.to_owned();
         self.act(move |engine| engine.replace(&name, leg, storage))
     }
 
@@ -248,6 +252,13 @@ impl VolumeEngine {
             stack.legs[leg].close();
         }
         Ok(())
+    }
+
+    /// The mark that open storage must have to take the place of a leg.
+    fn mark_for(&mut self, volume: &str, leg: usize, storage: LegState) -> Result<(LegState, Mark), ControlError> {
+        let number = self.volume(volume)?;
+        let mark = self.stacks[number].mark_for(leg, &storage).map_err(ControlError)?;
+        Ok((storage, mark))
     }
 
     /// Lets open storage take the place of a leg.

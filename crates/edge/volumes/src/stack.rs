@@ -5,6 +5,8 @@
 
 mod legs;
 
+pub(crate) use legs::Mark;
+
 use crate::held::{Asked, Client, Content, Held};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};

@@ -5,10 +5,33 @@ use crate::array::take_in;
 use crate::compose::LEGS_MAX;
 use crate::leg::LegState;
 use crate::used;
+use flashyard_array::Label;
 use flashyard_live::FrontEnds;
 use flashyard_service::{Leg, Service};
 use flashyard_services::COPIED;
 use flashyard_units::SimTime;
+
+/// Words on storage by which it is known after a restart.
+pub(crate) enum Mark {
+    /// It is a leg of an array.
+    Label(Box<Label>),
+    /// A mirror uses so many of its blocks.
+    Used(u64),
+    None,
+}
+
+impl Mark {
+    /// Writes it where it is not there yet. That takes as long as the storage takes to answer.
+    ///
+    /// Errors: it cannot be written; storage that belongs to something else.
+    pub(crate) fn put_on(&self, storage: &mut LegState) -> Result<(), String> {
+        match self {
+            Self::Label(label) if storage.label.as_ref() != Some(label) => take_in(storage, label),
+            Self::Used(blocks) => used::keep(storage, *blocks),
+            Self::Label(_) | Self::None => Ok(()),
+        }
+    }
+}
 
 impl Stack {
     /// Storage becomes one more leg of a mirror, which copies everything to it.
@@ -93,16 +116,10 @@ impl Stack {
         })
     }
 
-    /// Lets other storage take the place of a leg, once what is under way there has ended.
+    /// The mark that storage must have to take the place of a leg.
     ///
-    /// Errors: a leg that cannot be missed, storage that is too small or belongs to an array.
-    pub(crate) fn replace(
-        &mut self,
-        now: SimTime,
-        number: usize,
-        mut storage: LegState,
-        fronts: &mut FrontEnds,
-    ) -> Result<(), String> {
+    /// Errors: a leg that cannot be missed, storage that is too small or takes too little at once.
+    pub(crate) fn mark_for(&mut self, number: usize, storage: &LegState) -> Result<Mark, String> {
         let count = self.legs.len();
         let Some(leg) = self.legs.get(number) else {
             return Err(format!("there is no leg {number}, give 0 to {}", count - 1));
@@ -114,7 +131,8 @@ impl Stack {
         self.may_miss(number)?;
         let mirror = self.service.mirror_of(Leg(number as u8));
         match (&leg.label, mirror) {
-            (Some(_), _) => {
+            (Some(label), _) => {
+                let label = label.clone();
                 // An array asks for as much at once as all its legs took when it started.
                 let members = self.legs.iter().filter(|leg| leg.label.is_some());
                 let most = members.map(|leg| leg.info().limits.request_blocks).min().unwrap_or(0);
@@ -122,16 +140,27 @@ impl Stack {
                 if takes < most {
                     return Err(format!("{name} takes {takes} blocks at once, and the legs of the array {most}"));
                 }
+                Ok(Mark::Label(Box::new(label)))
             }
             (None, Some(node)) => {
-                self.takes_as_much(node, &storage)?;
-                used::keep(&mut storage, needs)?;
+                self.takes_as_much(node, storage)?;
+                Ok(Mark::Used(needs))
             }
-            (None, None) => {}
+            (None, None) => Ok(Mark::None),
         }
-        if let Some(label) = &self.legs[number].label {
-            take_in(&mut storage, label)?;
-        }
+    }
+
+    /// Lets other storage take the place of a leg, once what is under way there has ended. It has its mark already, or gets it while all volumes wait.
+    ///
+    /// Errors: as of [`Stack::mark_for`]; storage that belongs to an array.
+    pub(crate) fn replace(
+        &mut self,
+        now: SimTime,
+        number: usize,
+        mut storage: LegState,
+        fronts: &mut FrontEnds,
+    ) -> Result<(), String> {
+        self.mark_for(number, &storage)?.put_on(&mut storage)?;
         self.drop_leg(now, number, "it is being replaced", fronts);
         self.replacing = Some((number, storage));
         Ok(())
