@@ -7,7 +7,7 @@ use crate::hosts::HostList;
 use crate::watch::{Subject, Watch};
 use crate::worlds::{serving, set_up_world, tempo_of};
 use crate::{Outcome, fronts, output, parallel, volumes};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use flashyard_blk::{VolumeError, VolumeInfo};
 use flashyard_live::{
     BlockFormat, ChannelFront, ChannelVolume, Engine, Handle, Limits, Load, LoadReport, RecoveryReport, Remote, SetUp,
@@ -85,6 +85,11 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     }
     let data = data_directory(options, &source.folder, scenario.serve.data.as_deref())?;
     let (SetUp { world, media, recovered }, exports) = set_up_world(&resolved, data.as_deref(), source.files)?;
+    if let Some(bytes) = options.prefault {
+        ensure!(data.is_none(), "--prefault goes with drives in memory: serve.data keeps these on a disk");
+        output::line(&format!("taking {} MiB of memory for the drives", bytes >> 20));
+        media.populate(bytes).context("--prefault: the memory cannot be taken")?;
+    }
     let tempo = tempo_of(options.pace.unwrap_or(scenario.serve.pace));
     let journal = options.journal.as_ref().map(|path| {
         let contents = recovered.map(|_| DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect());

@@ -110,6 +110,7 @@ fn stray(options: &ServeOptions) -> Option<&'static str> {
         ("--set", !options.set.is_empty()),
         ("--seed", options.seed.is_some()),
         ("--data", options.data.is_some()),
+        ("--prefault", options.prefault.is_some()),
         ("--pace", options.pace.is_some()),
         ("--journal", options.journal.is_some()),
         ("--load", options.load.is_some()),

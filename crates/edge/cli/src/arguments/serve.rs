@@ -64,6 +64,10 @@ pub(crate) struct ServeOptions {
     /// Keep the drives' bytes in this directory, over restarts; in memory without it
     #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
+    /// Take this much memory for the drives' bytes before clients come, an equal part for each drive, so that their first
+    /// writes do not wait for it
+    #[arg(long, value_name = "SIZE", value_parser = bytes, conflicts_with = "data")]
+    pub(crate) prefault: Option<u64>,
     /// real, off (as fast as possible while requests are in flight), or simulated seconds a second
     #[arg(long, value_name = "PACE")]
     pub(crate) pace: Option<Pacing>,

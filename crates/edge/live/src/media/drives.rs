@@ -44,6 +44,15 @@ impl Media {
         self.drives.iter_mut().zip(contents).try_for_each(|(drive, contents)| drive.adopt(contents))
     }
 
+    /// Takes memory of so many bytes from the system for drives in memory, an equal part for each, before clients come: their first writes do not
+    /// wait for it.
+    ///
+    /// Errors: the system has not so much memory, or is too old for it (Linux 5.14).
+    pub fn populate(&self, bytes: u64) -> io::Result<()> {
+        let part = usize::try_from(bytes / self.drives.len().max(1) as u64).unwrap_or(usize::MAX);
+        self.drives.iter().try_for_each(|drive| drive.payload.populate(part))
+    }
+
     /// New drives in `directory`, which hold zeros where `contents` say that something is current.
     ///
     /// Errors: those of the operating system.

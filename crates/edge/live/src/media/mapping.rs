@@ -58,6 +58,16 @@ impl Mapping {
         &mut self.map
     }
 
+    /// Takes the first bytes of memory from the system before they are used; a file takes nothing.
+    ///
+    /// Errors: the system has not so much memory, or cannot do that.
+    pub(super) fn populate(&self, bytes: usize) -> io::Result<()> {
+        match &self.file {
+            Some(_) => Ok(()),
+            None => self.map.advise_range(Advice::PopulateWrite, 0, bytes.min(self.map.len())),
+        }
+    }
+
     /// Copies a range, without giving its pages places on the disk as looking at them may.
     ///
     /// Errors: those of the operating system.
@@ -145,6 +155,21 @@ mod tests {
         let file = tempfile::tempfile().expect("a temporary file");
         file.set_len(4 * PAGE_BYTES as u64).expect("it can be sparse");
         check(Mapping::file(file).expect("a file can be mapped"));
+    }
+
+    #[test]
+    fn memory_that_is_taken_before_it_is_used_is_there_and_zero() {
+        let mapping = Mapping::memory(1 << 20).expect("there is memory");
+        mapping.populate(512 << 10).expect("the system can do that");
+        // A word for each page of the process; its highest bit says that the page is there.
+        let pages = File::open("/proc/self/pagemap").expect("Linux has it");
+        let mut words = vec![0; (1 << 20) / PAGE_BYTES * 8];
+        let first = mapping.bytes().as_ptr().addr() / PAGE_BYTES * 8;
+        pages.read_exact_at(&mut words, first as u64).expect("they are our own");
+        let there = words.chunks_exact(8).filter(|word| word[7] & 0x80 > 0).count();
+        assert!((128..=256).contains(&there), "{there} of 256 pages");
+        assert!(mapping.bytes().iter().all(|&byte| byte == 0));
+        mapping.populate(usize::MAX).expect("no more than there is");
     }
 
     #[test]

@@ -69,6 +69,13 @@ impl Payload {
         payload
     }
 
+    /// Takes so many bytes of memory from the system, those that are used first.
+    ///
+    /// Errors: as of [`Mapping::populate`].
+    pub(super) fn populate(&self, bytes: usize) -> io::Result<()> {
+        self.mapping.populate(bytes)
+    }
+
     /// Says how much room garbage collection may need: no more than the drive holds.
     fn reserve(&mut self) {
         let Some(disk) = &mut self.disk else { return };
