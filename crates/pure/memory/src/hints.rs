@@ -2,11 +2,12 @@
 //!
 //! A hint of units of 256 bytes covers a window at a load. The window grows while answers say that the device is lightly loaded, shrinks
 //! when they say that it is overloaded, and no hint goes to one that is severely so. A ring of hints that were issued keeps the port
-//! from naming lines twice.
+//! from naming lines twice. The ends of a window are rounded to the nearest borders of units; a hint for each load is of 64 bytes, as
+//! CXL has it.
 //!
 //! Source: \[P\] sheet micro-cxl-gpu §3.2 to §3.4; readings and numbers that the sheet marks \[A\] are marked here.
 
-use flashyard_cxl::{DevLoad, UNIT_LINES as UNIT};
+use flashyard_cxl::{DevLoad, UNIT_LINES as UNIT, UNITS_MAX};
 use flashyard_units::{Named, SimTime};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -116,8 +117,11 @@ impl Hinter {
         if self.read_ahead == ReadAhead::None || is_bounded && self.is_stopped || self.is_covered(line) {
             return;
         }
-        let (first, end) = self.window(line, beside);
-        let (first, end) = (first / UNIT * UNIT, end.next_multiple_of(UNIT));
+        if self.read_ahead == ReadAhead::Naive {
+            self.issue(line, line + 1, &mut send);
+            return;
+        }
+        let (first, end) = rounded(line, self.window(line, beside));
         let mut unit = first;
         // Runs of units that no hint of the ring has.
         while unit < end {
@@ -129,12 +133,16 @@ impl Hinter {
             while unit < end && !self.is_covered(unit) {
                 unit += UNIT;
             }
-            if self.ring.len() == RING {
-                self.ring.pop_front();
-            }
-            self.ring.push_back((begin, unit));
-            send(begin, unit);
+            self.issue(begin, unit, &mut send);
         }
+    }
+
+    fn issue(&mut self, first: u64, end: u64, send: &mut impl FnMut(u64, u64)) {
+        if self.ring.len() == RING {
+            self.ring.pop_front();
+        }
+        self.ring.push_back((first, end));
+        send(first, end);
     }
 
     fn is_covered(&self, line: u64) -> bool {
@@ -166,6 +174,22 @@ impl Hinter {
             }
         }
     }
+}
+
+/// A window with its ends at the nearest borders of units \[P\]. It has the unit of its load, and no more units than a hint names: those that
+/// are farthest from the load are left out. \[A\]
+fn rounded(line: u64, (start, end): (u64, u64)) -> (u64, u64) {
+    let nearest = |at: u64| (at + UNIT / 2) / UNIT * UNIT;
+    let own = line / UNIT * UNIT;
+    let (mut first, mut end) = (nearest(start).min(own), nearest(end).max(own + UNIT));
+    while end - first > UNITS_MAX * UNIT {
+        if own - first > end - UNIT - own {
+            first += UNIT;
+        } else {
+            end -= UNIT;
+        }
+    }
+    (first, end)
 }
 
 /// The hints of a port whose requests are sent at once: none waits, and those under way are the ones that have no answer yet.
@@ -249,9 +273,30 @@ mod tests {
         assert_eq!(hints(&mut hinter, 100, &up), [(100, 116)]);
         let down = Lines(vec![202, 204], vec![]);
         assert_eq!(hints(&mut hinter, 203, &Lines(vec![204, 205], vec![])), [(188, 204)]);
-        assert_eq!(hints(&mut hinter, 303, &down), [(292, 312)], "loads elsewhere say nothing");
+        assert_eq!(hints(&mut hinter, 303, &down), [(296, 312)], "loads elsewhere say nothing");
         assert_eq!(hints(&mut hinter, 104, &up), [], "it was hinted at");
         assert_eq!(hints(&mut hinter, 116, &up), [(116, 124)], "of a window, what is new");
+    }
+
+    #[test]
+    fn ends_of_a_window_are_the_nearest_borders_of_units() {
+        let around = |line: u64, half: u64| rounded(line, (line - half, line + half));
+        // Windows of 512 bytes either way are as long as a hint can be, wherever their load lies in its unit.
+        assert_eq!([100, 101, 102, 103].map(|line| around(line, 8)), [(92, 108), (92, 108), (96, 112), (96, 112)]);
+        assert_eq!([100, 101, 102, 103].map(|line| around(line, 4)), [(96, 104), (96, 104), (100, 108), (100, 108)]);
+        assert_eq!([100, 101, 102, 103].map(|line| around(line, 1)), [(100, 104); 4], "the unit of the load at least");
+        assert_eq!([(100, 116), (103, 119)].map(|window| rounded(window.0, window)), [(100, 116); 2]);
+        assert_eq!([(85, 101), (88, 104)].map(|window| rounded(window.1 - 1, window)), [(88, 104); 2]);
+    }
+
+    #[test]
+    fn a_hint_for_each_load_is_of_its_line_alone() {
+        let mut hinter = Hinter::new(ReadAhead::Naive);
+        let nothing = Lines(vec![], vec![]);
+        assert_eq!(
+            [101, 102, 101].map(|line| hints(&mut hinter, line, &nothing)),
+            [vec![(101, 102)], vec![(102, 103)], vec![]]
+        );
     }
 
     #[test]
