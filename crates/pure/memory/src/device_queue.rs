@@ -8,7 +8,8 @@
 //! Source: \[P\] sheet micro-cxl-gpu §3.3. A device is lightly loaded while its medium has sufficient bandwidth, optimally while it works
 //! at full bandwidth without being overwhelmed, moderately overloaded while the medium sees more traffic, and severely while the memory
 //! queue is completely saturated. An internal task that will lower throughput is reported beforehand: such a device is severely loaded too,
-//! \[A\]. Hints take bandwidth of the medium \[P\], and so they count. Shares of the queue are those of the sheet, \[A\].
+//! \[A\]. Hints take bandwidth of the medium \[P\], and so they count; they are no entries of the memory queue \[P\], and so loads and stores
+//! alone make a device severely loaded. Shares of the queue are those of the sheet, \[A\].
 
 use flashyard_cxl::DevLoad;
 use flashyard_units::{SimSpan, SimTime};
@@ -29,8 +30,15 @@ const PAST: SimSpan = SimSpan::from_us(1);
 /// Requests that wait for their turn at the medium of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceQueue {
-    /// From and until.
-    waits: Vec<[SimTime; 2]>,
+    waits: Vec<Wait>,
+}
+
+/// A request that waits.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    from: SimTime,
+    until: SimTime,
+    is_hint: bool,
 }
 
 impl Default for DeviceQueue {
@@ -40,36 +48,53 @@ impl Default for DeviceQueue {
 }
 
 impl DeviceQueue {
-    /// A request that arrived at `from` and has its turn at `until`, if it waits. Arrivals only grow, but for less than a
+    /// A load or a store that arrived at `from` and has its turn at `until`, if it waits. Arrivals only grow, but for less than a
     /// microsecond.
     #[inline]
     pub fn note(&mut self, from: SimTime, until: SimTime) {
-        if until <= from {
+        self.remember(Wait { from, until, is_hint: false });
+    }
+
+    /// A hint that arrived at `from` and has its turn at `until`.
+    #[inline]
+    pub fn note_hint(&mut self, from: SimTime, until: SimTime) {
+        self.remember(Wait { from, until, is_hint: true });
+    }
+
+    #[inline]
+    fn remember(&mut self, wait: Wait) {
+        if wait.until <= wait.from {
             return;
         }
         if self.waits.len() == REMEMBERED {
-            self.waits.retain(|wait| wait[1] + PAST >= from);
+            self.waits.retain(|other| other.until + PAST >= wait.from);
         }
         if self.waits.len() < REMEMBERED {
-            self.waits.push([from, until]);
+            self.waits.push(wait);
             return;
         }
-        // The wait that ends first makes room. Where it goes on still, the queue is saturated without it.
-        if let Some(first) = self.waits.iter_mut().min_by_key(|wait| wait[1])
-            && first[1] < until
-        {
-            *first = [from, until];
+        // Of hints, or of all where there are none, the wait that ends first makes room. Where it goes on still, the medium is overloaded
+        // without it. A hint takes no place of a load that waits.
+        let Some(first) = self.waits.iter_mut().min_by_key(|other| (!other.is_hint, other.until)) else { return };
+        let makes_room = match (first.is_hint, wait.is_hint) {
+            (true, false) => true,
+            (false, true) => first.until <= wait.from,
+            _ => first.until < wait.until,
+        };
+        if makes_room {
+            *first = wait;
         }
     }
 
     /// The load that an answer carries which leaves at `now`. A device that collects garbage, or is about to,
     /// is severely loaded.
     pub fn load_at(&self, now: SimTime, is_collecting: bool) -> DevLoad {
-        let waiting = self.waits.iter().filter(|[from, until]| *from <= now && now < *until).count();
-        let share = waiting as f64 / MEMORY_QUEUE as f64;
+        let waiting = self.waits.iter().filter(|wait| wait.from <= now && now < wait.until);
+        let (all, hints) = waiting.fold((0_u32, 0), |(all, hints), wait| (all + 1, hints + u32::from(wait.is_hint)));
+        let [share, of_queue] = [all, all - hints].map(|waiting| f64::from(waiting) / MEMORY_QUEUE as f64);
         let [light, optimal, moderate] = SHARES;
         match share {
-            _ if share > moderate || is_collecting => DevLoad::Severe,
+            _ if of_queue > moderate || is_collecting => DevLoad::Severe,
             _ if share >= optimal => DevLoad::Moderate,
             _ if share >= light => DevLoad::Optimal,
             _ => DevLoad::Light,
@@ -98,6 +123,23 @@ mod tests {
             assert_eq!(of(requests).load_at(AT(12), false), load, "{requests} requests wait");
             assert_eq!(of(requests).load_at(AT(12), true), Severe, "collection is reported beforehand");
         }
+    }
+
+    #[test]
+    fn hints_overload_a_medium_and_saturate_no_memory_queue() {
+        use DevLoad::{Light, Moderate, Optimal, Severe};
+        for (hints, requests, load) in
+            [(7, 0, Light), (8, 0, Optimal), (24, 0, Moderate), (90, 0, Moderate), (60, 30, Moderate), (60, 31, Severe)]
+        {
+            let mut queue = of(requests);
+            (0..hints).for_each(|_| queue.note_hint(AT(10), AT(14)));
+            assert_eq!(queue.load_at(AT(12), false), load, "{hints} hints and {requests} requests wait");
+        }
+        // Requests find a place among hints.
+        let mut queue = DeviceQueue::default();
+        (0..2 * REMEMBERED).for_each(|_| queue.note_hint(AT(10), AT(14)));
+        (0..31).for_each(|_| queue.note(AT(10), AT(13)));
+        assert_eq!(queue.load_at(AT(12), false), Severe);
     }
 
     #[test]

@@ -575,7 +575,7 @@ impl Device for Endpoint {
             self.forget_turn();
             self.bring(at, self.page_of(page * PAGE_BYTES));
             let turn = at + self.medium.take_turn();
-            self.queue.note(at, turn);
+            self.queue.note_hint(at, turn);
         }
     }
 
