@@ -14,7 +14,7 @@
 //! | `conv3` | Vortex `conv3` | nine words of three rows of an image, nine weights, a store | 94.7 % | 78.6 % | lines |
 //! | `stencil` | Vortex `stencil`, of Parboil | seven words in five lines of three planes, a store | 87.5 % | 72.5 % | lines |
 //! | `cfd` | Rodinia `cfd`, fluxes | 41 loads from 21 arrays, five stores | 89.1 % | 42.6 % | lines |
-//! | `bfs` | Rodinia `bfs`, a level | mask, node and edges of a vertex, and marks of the vertices that these lead to | 60 to 90 % | 43.2 % | lines |
+//! | `bfs` | Rodinia `bfs`, a level | marks, node and edges of a vertex, and marks of the vertices that these lead to; stores of both launches | 60 to 90 % | 43.2 % | lines |
 //! | `gauss` | Rodinia `gaussian`, `Fan2` | a word of its row, one of the pivot's, a multiplier, a store | 75.0 % | 48.5 % | a row a lane |
 //! | `rsum` | none: Vortex `psum` is a reduction | a word, then words of local memory | 97.0 % | 53.3 % | a sweep |
 //!
