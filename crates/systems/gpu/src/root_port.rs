@@ -1,6 +1,9 @@
 //! The queue logic of a root port inside a GPU: speculative reads ahead of queued loads, as far as the expander's load allows, and
 //! stores that complete at once.
 //!
+//! Loads come into the queue of speculative reads, and into the memory queue from there. Stores have places in the memory queue alone \[P\].
+//! Requests that find no place wait before the port in the order of their arrival \[A\].
+//!
 //! Source: \[P\] sheet micro-cxl-gpu §3.2 to §3.5; readings and numbers that the sheet marks \[A\] are marked here.
 
 use crate::banks::Banks;
@@ -89,11 +92,10 @@ pub struct PortCounters {
     pub stores_away: SimSpan,
 }
 
-/// The queues of a port beside a load.
+/// The queues of a port beside a load. Requests that wait before the port are in none of them. \[P\]
 struct Queues<'a> {
     under_way: &'a [u64],
     queue: &'a VecDeque<Asked>,
-    waiting: &'a VecDeque<Asked>,
 }
 
 impl Beside for Queues<'_> {
@@ -102,8 +104,7 @@ impl Beside for Queues<'_> {
     }
 
     fn future(&self, from: u64, to: u64) -> usize {
-        let loads = self.queue.iter().chain(self.waiting).filter(|asked| !asked.is_store);
-        loads.filter(|asked| (from..to).contains(&asked.line)).count()
+        self.queue.iter().filter(|asked| (from..to).contains(&asked.line)).count()
     }
 }
 
@@ -112,7 +113,7 @@ pub(crate) struct RootPort {
     hinter: Hinter,
     pub(crate) memory: Expander<Far>,
     path: PathConfig,
-    /// Loads whose hints were sent, and stores, in the order of arrival; then those that found it full.
+    /// Loads whose hints were sent, in the order of arrival; then requests that found no place.
     queue: VecDeque<Asked>,
     waiting: VecDeque<Asked>,
     /// Lines of requests that the device has.
@@ -161,6 +162,7 @@ impl RootPort {
     /// A request of a thread at `now`.
     pub(crate) fn ask(&mut self, now: SimTime, line: u64, is_store: bool, thread: u32) -> Reply {
         let is_slow = self.is_slow(now);
+        let has_place = self.has_place(is_store);
         if let Some(stores) = &mut self.stores {
             if stores.holds(line) {
                 self.counters.diverted += u64::from(is_store);
@@ -168,8 +170,7 @@ impl RootPort {
                 let done = stores.access(now, line);
                 return Reply::Done(if is_store { now } else { done });
             }
-            let has_room = self.queue.len() < QUEUE && self.waiting.is_empty();
-            if is_store && (is_slow || !has_room) && stores.put(line) {
+            if is_store && (is_slow || !has_place) && stores.put(line) {
                 self.counters.diverted += 1;
                 self.counters.diverted_lines += 1;
                 // Its request is released at once, as that of a store to the GPU's own memory.
@@ -177,45 +178,42 @@ impl RootPort {
                 return Reply::Done(now);
             }
         }
-        if is_store && self.queue.len() < QUEUE && self.waiting.is_empty() {
-            // The thread goes on while the store is on its way.
-            self.take_in(now, Asked { line, is_store, thread: None, at: now });
-            return Reply::Done(now);
+        // The thread goes on while a store is on its way.
+        let goes_on = is_store && has_place;
+        let asked = Asked { line, is_store, thread: (!goes_on).then_some(thread), at: now };
+        self.counters.refused += u64::from(!has_place);
+        self.waiting.push_back(asked);
+        if has_place {
+            self.send_on(now);
         }
-        let asked = Asked { line, is_store, thread: Some(thread), at: now };
-        if self.queue.len() < QUEUE && self.waiting.is_empty() {
-            self.take_in(now, asked);
-        } else {
-            self.counters.refused += 1;
-            self.waiting.push_back(asked);
-        }
-        Reply::Waits
+        if goes_on { Reply::Done(now) } else { Reply::Waits }
     }
 
-    /// A request comes into the queue: loads are hinted at first.
-    fn take_in(&mut self, now: SimTime, asked: Asked) {
-        if !asked.is_store {
-            self.hint(now, asked.line);
-        }
-        self.queue.push_back(asked);
-        self.send_on(now);
+    /// Whether a request finds a place in the queue that it comes into.
+    fn has_place(&self, is_store: bool) -> bool {
+        let taken = if is_store { self.under_way.len() } else { self.queue.len() };
+        self.waiting.is_empty() && taken < QUEUE
     }
 
-    /// Sends requests, as far as the memory queue has room.
+    /// Takes requests into their queues and sends them, as far as these have room.
     fn send_on(&mut self, now: SimTime) {
-        while self.under_way.len() < QUEUE
-            && let Some(asked) = self.queue.pop_front()
-        {
-            self.send(now, asked);
-            if let Some(mut asked) = self.waiting.pop_front() {
-                if asked.is_store {
-                    // It has its place now.
-                    self.goes_on.extend(asked.thread.take());
-                } else {
-                    self.hint(now, asked.line);
-                }
+        loop {
+            while self.queue.len() < QUEUE
+                && let Some(asked) = self.waiting.pop_front_if(|asked| !asked.is_store)
+            {
+                self.hint(now, asked.line);
                 self.queue.push_back(asked);
             }
+            if self.under_way.len() >= QUEUE {
+                break;
+            }
+            // Loads that came before a store have left the queue before it.
+            let Some(mut asked) = self.queue.pop_front().or_else(|| self.waiting.pop_front()) else { break };
+            if asked.is_store {
+                // It has its place now.
+                self.goes_on.extend(asked.thread.take());
+            }
+            self.send(now, asked);
         }
         let is_full = self.under_way.len() >= QUEUE;
         match self.full_since {
@@ -273,8 +271,8 @@ impl RootPort {
     /// Hints at the window of a load.
     fn hint(&mut self, now: SimTime, line: u64) {
         let at = now + self.path.one_way();
-        let Self { hinter, memory, under_way, queue, waiting, counters, .. } = self;
-        hinter.hint(line, &Queues { under_way, queue, waiting }, |first, end| {
+        let Self { hinter, memory, under_way, queue, counters, .. } = self;
+        hinter.hint(line, &Queues { under_way, queue }, |first, end| {
             counters.hints += 1;
             counters.hinted_lines += end - first;
             memory.carry_hint(first, end);
@@ -312,7 +310,7 @@ impl RootPort {
             let asked = Asked { line, is_store: true, thread: None, at: now };
             #[cfg(test)]
             self.log.push((tests::Stage::Flushed, asked));
-            self.take_in(now, asked);
+            self.send(now, asked);
         }
     }
 

@@ -210,8 +210,8 @@ fn a_store_that_is_kept_is_released_at_once() {
     assert!(kept > 64, "new ones, and some that were kept already");
 }
 
-#[test]
-fn kept_stores_wait_while_requests_fill_the_memory_queue() {
+/// A port before DRAM, which is never loaded heavily: the queues alone decide.
+fn port_of_dram(kept: usize) -> RootPort {
     let ns = SimSpan::from_ns;
     let dram = DramConfig {
         channels: 1,
@@ -223,9 +223,40 @@ fn kept_stores_wait_while_requests_fill_the_memory_queue() {
         burst: ns(3),
         controller: ns(5),
     };
-    // DRAM is never loaded heavily: the queues alone decide.
     let far = Far::Dram(Box::new(Banks::new(dram).expect("it is possible")));
-    let mut port = port_before(far, dram, 64);
+    port_before(far, dram, kept)
+}
+
+#[test]
+fn a_store_has_a_place_in_the_memory_queue_or_waits_before_the_port() {
+    let mut port = port_of_dram(0);
+    let line = QUEUE as u64 + 60;
+    assert!((0..QUEUE as u32).all(|lane| port.ask(SimTime::ZERO, lane.into(), false, lane) == Reply::Waits));
+    // The memory queue is full, and that of speculative reads is empty.
+    assert_eq!((port.ask(SimTime::ZERO, 0, true, 100), port.counters.refused), (Reply::Waits, 1));
+    let hints = port.counters.hints;
+    assert_eq!(port.ask(SimTime::ZERO, line, false, 101), Reply::Waits);
+    assert_eq!((port.counters.hints, port.counters.refused), (hints, 2), "a load behind it is in no queue");
+    let answers = std::mem::take(&mut port.answers);
+    let (at, first) = answers[0];
+    port.answered(at, &first);
+    assert_eq!((port.goes_on.as_slice(), port.waiting.len()), (&[100][..], 0), "the store has its place");
+    assert!(port.counters.hints > hints && port.queue.len() == 1, "and the load comes into its queue");
+}
+
+#[test]
+fn loads_before_the_port_are_no_future_ones() {
+    let load = |line| Asked { line, is_store: false, thread: None, at: SimTime::ZERO };
+    let mut port = port_of_dram(0);
+    port.queue.push_back(load(10));
+    port.waiting.push_back(load(11));
+    let queues = Queues { under_way: &port.under_way, queue: &port.queue };
+    assert_eq!((queues.future(0, 20), queues.prior(0, 20)), (1, 0));
+}
+
+#[test]
+fn kept_stores_wait_while_requests_fill_the_memory_queue() {
+    let mut port = port_of_dram(64);
     let stores = port.stores.as_mut().expect("it keeps stores");
     assert!((64..LINES).all(|line| stores.put(line)));
     for line in 0..QUEUE as u64 {
