@@ -3,7 +3,9 @@
 //! A warp goes on when the last of its loads has come; stores are on their way when the memory has taken them. A load of a line that the
 //! cache has asked for already waits for that line. Source: \[P\] sheet micro-cxl-gpu §4; \[C\] warps of Vortex, and its caches, whose
 //! registers of misses keep such loads until their fill (`hw/rtl/cache/VX_cache_mshr.sv`); one instruction a cycle of a core, and the
-//! cache's size and time, are \[A\].
+//! cache's size and time, are \[A\]. The cache asks memory for a line a cycle: \[P\] memory is behind "the memory interface" of the GPU,
+//! \[C\] which takes a request a cycle (`mem_req_valid` and `mem_req_ready` of `hw/rtl/Vortex.sv`, commit 00cc8486; `NUM_MEM_PORTS`, one
+//! by default, of `hw/rtl/VX_config.vh`, commit 1e4583ac).
 
 use crate::ExpanderConfig;
 use crate::banks::Banks;
@@ -73,7 +75,7 @@ pub struct GpuConfig {
     pub fault: FaultConfig,
     /// Part of the data that the GPU's own memory has room for, where the rest is elsewhere: one in so many.
     pub own_part: u64,
-    /// Lines that deterministic stores may keep.
+    /// Lines that deterministic stores may keep: all that the GPU's own memory has room for at most.
     pub kept_lines: usize,
     /// The memory.
     pub beyond: Beyond,
@@ -204,6 +206,8 @@ enum Event {
     Next(u32),
     /// A warp's accesses leave the core.
     Access(u32),
+    /// An access that the cache does not answer leaves the GPU for its memory, by its slot.
+    Leave(u32),
     /// An answer has come, by its place in the table.
     Answer(u32),
 }
@@ -217,6 +221,8 @@ pub struct Gpu {
     joining: u32,
     issued: Vec<SimTime>,
     cache: SetAssociative,
+    /// When the cache may ask memory next.
+    asks_from: SimTime,
     memory: Memory,
     events: BinaryHeap<Reverse<(SimTime, u64, Event)>>,
     /// Numbers of events, which are carried out in that order when they are at one time.
@@ -250,7 +256,11 @@ impl Gpu {
             Beyond::Media(expander, read_ahead, stores) => {
                 let stores = match stores {
                     DeterministicStores::No => None,
-                    DeterministicStores::Yes => Some(StoreStack::new(dram()?, config.lines, config.kept_lines)),
+                    DeterministicStores::Yes => {
+                        // They are kept in a part of the GPU's own memory. [P] sheet micro-cxl-gpu §3.5
+                        let kept = config.kept_lines.min(own as usize);
+                        Some(StoreStack::new(dram()?, config.lines, kept))
+                    }
                 };
                 let far = Far::Media(Box::new(MediaExpander::new(expander)?));
                 Memory::Port(Box::new(RootPort::new(read_ahead, stores, config.path, far)))
@@ -275,6 +285,7 @@ impl Gpu {
             joining: 0,
             issued: vec![SimTime::ZERO; config.cores as usize],
             cache: SetAssociative::new(config.cache_bytes, config.cache_ways)?,
+            asks_from: SimTime::ZERO,
             memory,
             events: BinaryHeap::new(),
             number: 0,
@@ -302,6 +313,7 @@ impl Gpu {
             match event {
                 Event::Next(warp) => self.next(now, warp),
                 Event::Access(warp) => self.accesses(now, warp),
+                Event::Leave(slot) => self.beyond(now, slot),
                 Event::Answer(place) => self.answer(now, place),
             }
             told += 1;
@@ -377,6 +389,18 @@ impl Gpu {
         if !is_store {
             slot.fetches_until = SimTime::MAX;
         }
+        let leaves = self.asks_from.max(now);
+        self.asks_from = leaves + self.cycle;
+        if leaves > now {
+            self.at(leaves, Event::Leave(number));
+        } else {
+            self.beyond(now, number);
+        }
+    }
+
+    /// An access asks the memory behind the cache.
+    fn beyond(&mut self, now: SimTime, number: u32) {
+        let Request { line, is_store } = self.slots[number as usize].request;
         let done = match &mut self.memory {
             Memory::Own(dram) => {
                 let done = dram.line(now, line);

@@ -192,7 +192,7 @@ fn a_load_of_a_line_on_its_way_waits_for_it() {
             match event {
                 Event::Next(warp) => next.push((time, warp)),
                 Event::Answer(place) => gpu.answer(time, place),
-                Event::Access(_) => panic!("none is issued"),
+                Event::Access(_) | Event::Leave(_) => panic!("none is issued, and one leaves at once"),
             }
         }
         assert!(next.len() == 2 && next[0].0 == next[1].0, "{next:?}");
@@ -206,9 +206,15 @@ fn a_load_of_a_line_on_its_way_waits_for_it() {
 
 /// The end of a step of a warp whose lanes load these lines at once, and its figures.
 fn step_of(lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
+    step_at(1_000, lines, beyond)
+}
+
+/// The same with cores of so many MHz.
+fn step_at(mhz: u64, lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
     let lanes = lines.len() as u32;
-    let mut gpu =
-        Gpu::new(GpuConfig { cores: 1, warps: 1, lanes, ..config(Kernel::Sort, beyond) }).expect("it is possible");
+    let clock = Hertz::new(mhz * 1_000_000);
+    let mut gpu = Gpu::new(GpuConfig { cores: 1, warps: 1, lanes, clock, ..config(Kernel::Sort, beyond) })
+        .expect("it is possible");
     for (slot, &line) in gpu.slots.iter_mut().zip(lines) {
         slot.request = Request { line, is_store: false };
     }
@@ -217,6 +223,7 @@ fn step_of(lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
     loop {
         match gpu.events.pop().expect("the warp goes on").0 {
             (time, _, Event::Answer(place)) => gpu.answer(time, place),
+            (time, _, Event::Leave(slot)) => gpu.beyond(time, slot),
             (time, _, Event::Next(0)) => return (time, gpu.figures),
             _ => panic!("it is the only warp, and issues nothing"),
         }
@@ -237,6 +244,29 @@ fn a_warp_waits_for_its_slowest_lane() {
     // Units of the medium read beside each other: four reads take little more than one.
     let (one, four) = (step_of(&[0], media).0, step_of(&[0, 700, 1400, 2100], media).0);
     assert!(four.since(SimTime::ZERO) < one.since(SimTime::ZERO) * 2);
+}
+
+#[test]
+fn no_more_stores_are_kept_than_the_memory_of_the_gpu_has_room_for() {
+    let beyond = Beyond::Media(flash(), Window, DeterministicStores::Yes);
+    // A 64th of the data are 128 lines.
+    let of = |kept_lines| run(GpuConfig { kept_lines, own_part: 64, lanes: 4, ..config(Kernel::Bfs, beyond) });
+    assert_eq!(of(4096), of(128));
+    assert_ne!(of(128), of(64), "the room is used");
+}
+
+#[test]
+fn memory_is_asked_for_a_line_a_cycle() {
+    for beyond in [Beyond::Own, Beyond::Dram] {
+        let lines: Vec<u64> = (0..8).map(|lane| lane * 700).collect();
+        let (one, eight) = (step_at(5, &lines[..1], beyond).0, step_at(5, &lines, beyond).0);
+        // The last one leaves seven cycles of 200 ns after the first, and finds memory idle.
+        let after = eight.since(one);
+        assert!((NS(1_350)..=NS(1_450)).contains(&after), "{beyond:?}: {after:?}");
+    }
+    // A line that is there asks no memory.
+    let (end, figures) = step_at(5, &[3; 4], Beyond::Own);
+    assert_eq!((end, figures.cache_hits), (step_at(5, &[3], Beyond::Own).0, 3));
 }
 
 #[test]

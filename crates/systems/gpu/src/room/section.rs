@@ -88,7 +88,7 @@ pub(super) struct GpuSection {
     /// Time of both controllers and the wires, there and back.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "10 us"))]
     round_trip: Time,
-    /// Room for stores that are kept back.
+    /// Room for stores that are kept back, of which the GPU's own memory has as much as it holds at most.
     #[schemars(extend("x-minimum" = "4 KiB", "x-maximum" = "1 GiB"))]
     kept: Size,
     /// The internal DRAM of an expander holds one part of the data in so many.
