@@ -209,7 +209,7 @@ fn step_of(lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
     step_at(1_000, lines, beyond)
 }
 
-/// The same with cores of so many MHz.
+/// Such a step with cores of so many MHz.
 fn step_at(mhz: u64, lines: &[u64], beyond: Beyond) -> (SimTime, GpuFigures) {
     let lanes = lines.len() as u32;
     let clock = Hertz::new(mhz * 1_000_000);
