@@ -147,6 +147,7 @@ fn run<A: Accesses>(sources: &mut [A], accesses: u64) -> u64 {
         buffers_lines: false,
         reads_lines: false,
         reads_annotations: false,
+        reads_buffering: true,
         unannounced_part: 16,
         prefetch_pages: 0,
         guard: SimSpan::from_us(30),

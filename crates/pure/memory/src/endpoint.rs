@@ -44,6 +44,9 @@ pub struct EndpointConfig {
     pub reads_lines: bool,
     /// Whether the endpoint reads annotations; it does as without them otherwise.
     pub reads_annotations: bool,
+    /// Whether annotations of buffering are among those that it reads. Internal DRAM does as without any where they are not, and
+    /// determinism and persistence alone are heeded.
+    pub reads_buffering: bool,
     /// One in so many pages is kept for data that is not announced as worth keeping, where annotations are read.
     pub unannounced_part: u32,
     /// Pages that are fetched after one that a bufferable load missed, where the page before it was among the last 64 pages: the
@@ -56,9 +59,14 @@ pub struct EndpointConfig {
 }
 
 impl EndpointConfig {
+    /// Whether internal DRAM is parted by annotations.
+    fn parts_dram(&self) -> bool {
+        self.reads_annotations && self.reads_buffering
+    }
+
     /// Whether lines are staged for themselves, and not with their pages.
     fn stages_lines(&self) -> bool {
-        self.reads_lines && self.buffers_lines && !self.caches_loads && !self.reads_annotations
+        self.reads_lines && self.buffers_lines && !self.caches_loads && !self.parts_dram()
     }
 
     /// Time that an idle medium takes for what is staged: a line, or its page.
@@ -193,10 +201,10 @@ impl Endpoint {
             return Err(MemoryError::Range { name: "cache_pages", value: pages.into(), range });
         }
         let part = config.unannounced_part;
-        if config.reads_annotations && !(2..=16).contains(&part) {
+        if config.parts_dram() && !(2..=16).contains(&part) {
             return Err(MemoryError::Range { name: "unannounced_part", value: part.into(), range: "2 to 16" });
         }
-        let passing = if config.reads_annotations { pages / part } else { 0 };
+        let passing = if config.parts_dram() { pages / part } else { 0 };
         let medium = Medium::new(&config.medium)?;
         let PageCache { pages: kept, look_up } = make(pages - passing, medium.pages())?;
         if kept.capacity() > pages - passing {
@@ -254,22 +262,30 @@ impl Endpoint {
 
     /// Whether internal DRAM is a buffer of stored lines, and of pages that were staged.
     fn buffers_stores_alone(&self) -> bool {
-        self.config.buffers_lines && !self.config.caches_loads && !self.config.reads_annotations
+        self.config.buffers_lines && !self.config.caches_loads && !self.config.parts_dram()
     }
 
     /// Whether internal DRAM keeps pages that were loaded, by functions that are annotated as bufferable or not.
     pub fn keeps_loads(&self, bufferable: bool) -> bool {
-        self.config.caches_loads || self.config.reads_annotations && bufferable
+        self.config.caches_loads || self.config.parts_dram() && bufferable
     }
 
-    /// Puts a page into the internal DRAM without time, as an earlier run would have left it.
-    /// `changed` says whether it differs from the medium.
-    pub fn warm(&mut self, address: u64, changed: bool) {
+    /// Whether the part of the internal DRAM for data worth keeping is full: all of it where annotations are not read.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= self.kept.capacity()
+    }
+
+    /// Puts a page into the internal DRAM without time, as an earlier run would have left it, into the part for data worth keeping or for
+    /// other data. `changed` says whether it differs from the medium.
+    pub fn warm(&mut self, address: u64, changed: bool, bufferable: bool) {
         let page = self.page_of(address);
         if self.slot_of(page).is_none() {
-            let inserted = self.kept.insert(page.into());
+            let part = if bufferable || self.passing.is_none() { Part::Kept } else { Part::Passing };
+            let Some(policy) = self.policy(part) else { return };
+            let inserted = policy.insert(page.into());
             let is_partial = changed && self.buffers_stores_alone();
-            self.pages[inserted.slot as usize] = Page { dirty: changed, is_partial, ..Page::default() };
+            let place = self.place(part, inserted.slot);
+            self.pages[place] = Page { dirty: changed, is_partial, ..Page::default() };
             if let (Some(lent), Some(evicted)) = (&mut self.lent, inserted.evicted) {
                 lent.take(SimTime::ZERO, evicted.key as u32);
             }
@@ -457,7 +473,7 @@ impl Endpoint {
     /// A load of a line of `page` that arrived at `at`.
     fn load(&mut self, at: SimTime, page: u32, access: &MemoryAccess) -> Served {
         let annotation = access.annotation;
-        let bufferable = self.config.reads_annotations && annotation.buffering == Buffering::Bufferable;
+        let bufferable = self.config.parts_dram() && annotation.buffering == Buffering::Bufferable;
         if let Some(place) = self.touch_line(page, access.address) {
             self.counters.hits += 1;
             let ready = self.ready(place, page, access.address);
@@ -530,7 +546,7 @@ impl Endpoint {
             }
             None => {
                 let ready = self.medium.read(at, page);
-                let bufferable = !self.config.reads_annotations || access.annotation.buffering == Buffering::Bufferable;
+                let bufferable = !self.config.parts_dram() || access.annotation.buffering == Buffering::Bufferable;
                 self.insert(at, page, if bufferable { Part::Kept } else { Part::Passing }, ready)
             }
         };
@@ -560,7 +576,7 @@ impl Device for Endpoint {
         let turn = at + self.medium.take_turn();
         self.queue.note(at, turn);
         let last = (self.next_recent + RECENT - 1) % RECENT;
-        if self.config.reads_annotations && self.recent[last] != page {
+        if self.config.parts_dram() && self.recent[last] != page {
             self.recent[self.next_recent] = page;
             self.next_recent = (self.next_recent + 1) % RECENT;
         }

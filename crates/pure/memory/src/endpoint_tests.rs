@@ -27,6 +27,7 @@ fn config(reads_annotations: bool) -> EndpointConfig {
         buffers_lines: false,
         reads_lines: false,
         reads_annotations,
+        reads_buffering: true,
         unannounced_part: 4,
         prefetch_pages: 2,
         guard: SimSpan::from_us(30),
@@ -99,7 +100,7 @@ fn a_look_up_pays_for_its_metadata_before_its_page_is_found() {
     let of = |look_up| {
         let made = |pages, _| Ok(PageCache { look_up, ..PageCache::of_policy(PolicyKind::Lru, pages) });
         let mut endpoint = Endpoint::with_pages(config(false), made).expect("it is possible");
-        endpoint.warm(3 * PAGE_BYTES, false);
+        endpoint.warm(3 * PAGE_BYTES, false, true);
         endpoint.serve(AT(0), &access(Transaction::Load, 3, Annotation::default())).at
     };
     let (known, read) = (of(None), of(Some(Box::new(EveryThird) as Box<dyn LookUp + Send>)));
@@ -164,7 +165,7 @@ fn a_buffer_of_stores_answers_no_load_and_completes_a_page_before_it_is_written(
     assert_eq!(endpoint.flush(AT(20_000)), AT(120_000), "all of it is there");
     endpoint.serve(AT(200_000), &of(Transaction::Store, 9));
     assert_eq!(endpoint.flush(AT(300_000)), AT(403_000), "it is read first");
-    endpoint.warm(11 * PAGE_BYTES, true);
+    endpoint.warm(11 * PAGE_BYTES, true, true);
     assert!(endpoint.serve(AT(500_000), &of(Transaction::Load, 11)).from_medium, "a store had changed it");
     for page in 100..132 {
         endpoint.serve(AT(600_000 + page * 10_000), &of(Transaction::Store, page));
@@ -301,7 +302,7 @@ fn further_lines_of_a_page_come_from_the_register_of_its_die() {
 #[test]
 fn a_push_that_waits_for_the_medium_holds_up_no_line_that_is_there() {
     let mut endpoint = Endpoint::new(config(false)).expect("it is possible");
-    endpoint.warm(0, false);
+    endpoint.warm(0, false, true);
     let taken = endpoint.take(AT(0), 7 * PAGE_BYTES);
     assert!(taken.from_medium && taken.at > AT(3000));
     let served = endpoint.serve(AT(0), &access(Transaction::Load, 0, Annotation::default()));
@@ -313,12 +314,43 @@ fn a_record_of_a_journal_persists_in_one_program_and_a_global_flush_takes_all_ch
     let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
     // Twenty changed pages, and the page of the journal, on four units that take 100 us together for a page.
     for page in (0..20).chain([40]) {
-        endpoint.warm(page * PAGE_BYTES, true);
+        endpoint.warm(page * PAGE_BYTES, true, true);
     }
     let record = endpoint.serve(AT(0), &access(Transaction::Store, 40, NOT_BUFFERED));
     assert_eq!(record.at, AT(10 + 100_000));
     assert_eq!(endpoint.flush(AT(200_000)), AT(200_000 + 20 * 100_000), "the journal's page is clean");
     assert_eq!(endpoint.flush(AT(3_000_000)), AT(3_000_000), "nothing is changed any more");
+}
+
+#[test]
+fn determinism_alone_leaves_internal_dram_as_it_is_without_annotations() {
+    let plain = EndpointConfig { caches_loads: false, buffers_lines: true, ..config(false) };
+    let heeding = EndpointConfig { reads_annotations: true, reads_buffering: false, ..plain };
+    let run = |config| {
+        let mut endpoint = Endpoint::new(config).expect("it is possible");
+        let annotation = Annotation { deterministic: true, ..Annotation::default() };
+        let ends: Vec<SimTime> = (0..40)
+            .map(|page| endpoint.serve(AT(page * 100_000), &access(Transaction::Store, page, annotation)).at)
+            .collect();
+        (ends, *endpoint.counters())
+    };
+    assert_eq!(run(heeding), run(plain));
+    assert_eq!(run(plain).1.written_back, 8, "all of it is a buffer of stores");
+}
+
+#[test]
+fn data_that_is_not_announced_begins_in_its_own_part() {
+    let mut endpoint = Endpoint::new(config(true)).expect("it is possible");
+    // A quarter of 32 pages is for it.
+    for page in 0..20 {
+        endpoint.warm(page * PAGE_BYTES, true, false);
+    }
+    let held = (0..20).filter(|&page| endpoint.slot_of(page).is_some()).count();
+    assert_eq!((held, endpoint.is_full()), (8, false));
+    for page in 100..124 {
+        endpoint.warm(page * PAGE_BYTES, false, true);
+    }
+    assert!(endpoint.is_full() && endpoint.slot_of(19).is_some() && endpoint.slot_of(100).is_some());
 }
 
 #[test]

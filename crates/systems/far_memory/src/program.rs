@@ -172,6 +172,9 @@ impl Accesses for Source<'_> {
     }
 }
 
+/// Draws for each page of room that fill an internal DRAM at most. \[A\] seven stores in a hundred accesses fill it
+const WARM_DRAWS: u64 = 16;
+
 /// A program whose data was not given.
 const WITHOUT_DATA: MemoryError =
     MemoryError::Range { name: "graphs, trees or traces of a program", value: 0, range: "1" };
@@ -288,13 +291,18 @@ impl Program {
                 let changed = config.stores / (config.loads + config.stores);
                 let mut mix = Mix::new(&config, Rng::named(seed, "held"))?;
                 let pages = mix.bytes().div_ceil(PAGE_BYTES);
-                // Twice as many draws as there is room fill it but for a small part where pages are drawn again.
-                let draws = if pages <= room { pages } else { 2 * room };
+                // Pages are drawn until it is full, however few of them stay: after long it is, since all that leaves is what it has no room
+                // for. So many draws end it where a program has fewer pages to draw.
+                let draws = if pages <= room { pages } else { WARM_DRAWS * room };
                 for number in 0..draws {
+                    if pages > room && endpoint.is_full() {
+                        break;
+                    }
                     let address = if pages <= room { number * PAGE_BYTES } else { mix.draw_held() };
                     let is_changed = rng.unit() < changed;
-                    if is_changed || endpoint.keeps_loads(rules.covers(mix.function_at(address))) {
-                        endpoint.warm(address, is_changed);
+                    let covered = rules.covers(mix.function_at(address));
+                    if is_changed || endpoint.keeps_loads(covered) {
+                        endpoint.warm(address, is_changed, covered);
                     }
                 }
             }
@@ -303,22 +311,22 @@ impl Program {
                 let draws = if endpoint.keeps_loads(rules.covers(0)) { 2 * room } else { 0 };
                 for _ in 0..draws {
                     let access = map.next_access().unwrap_or_default();
-                    endpoint.warm(access.address, false);
+                    endpoint.warm(access.address, false, rules.covers(0));
                 }
             }
             Self::Stream { elements, .. } => {
                 // Each part is walked in a circle: the pages before its begin, which are those at its end, came last. The
-                // third vector is the one that add and copy write.
+                // third vector is the one that add and copy write; it has all the room where loads are not kept.
                 let (bytes, cores) = (elements * 8, u64::from(cores.max(1)));
                 let part = bytes / cores;
-                let held = (room / 3 / cores).min(part / PAGE_BYTES);
+                let covered = rules.covers(0);
+                let vectors = if endpoint.keeps_loads(covered) { 0..3 } else { 2..3 };
+                let held = (room / (vectors.end - vectors.start) / cores).min(part / PAGE_BYTES);
                 for back in (1..=held).rev() {
                     for core in 0..cores {
-                        for vector in 0..3 {
-                            let (end, is_changed) = (vector * bytes + (core + 1) * part, vector == 2);
-                            if is_changed || endpoint.keeps_loads(rules.covers(0)) {
-                                endpoint.warm(end - back * PAGE_BYTES, is_changed);
-                            }
+                        for vector in vectors.clone() {
+                            let end = vector * bytes + (core + 1) * part;
+                            endpoint.warm(end - back * PAGE_BYTES, vector == 2, covered);
                         }
                     }
                 }

@@ -494,6 +494,7 @@ impl MemorySection {
                 buffers_lines: endpoint.buffers_lines,
                 reads_lines: endpoint.reads_lines,
                 reads_annotations: false,
+                reads_buffering: true,
                 unannounced_part: endpoint.unannounced_part,
                 prefetch_pages: endpoint.prefetch_pages,
                 guard: endpoint.guard.0,
@@ -641,7 +642,6 @@ fn reads_ahead(design: Design, key: &str) -> bool {
         // At the host, the number of requests that the LSTM is ahead.
         "ahead_min" => at_device || design == Design::Lstm,
         "host_buffer" => !at_device,
-        "offset_delay" => design == Design::BestOffset,
         "isb_lines" | "isb_degree" => design == Design::Isb,
         "training_requests" | "training_epochs" | "training_rate" | "network_counters" => design.is_trained(),
         "network_window" => matches!(design, Design::Attention | Design::Expand),

@@ -85,6 +85,19 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_of_stores_is_full_after_long_however_few_stores_there_are() {
+        let settings = ["memory.endpoint.cache=\"64 MiB\"", "memory.flash.worn_in=false"].map(str::to_owned);
+        let base = base(&settings, &NoFiles).expect("the settings are good");
+        let parts = base.memory.parts(false, 1).expect("the parts are good");
+        for name in ["cactus-loads", "add"] {
+            let program = base.memory.program(name, 1).expect("it is in the scenario");
+            let mut endpoint = flashyard_memory::Endpoint::new(parts.endpoint).expect("it is possible");
+            program.warm(&mut endpoint, &flashyard_memory::AnnotationRules::default(), 1, 1).expect("it is warmed");
+            assert!(endpoint.is_full(), "{name}");
+        }
+    }
+
+    #[test]
     fn every_run_of_the_study_can_be_made() {
         let small = [
             "memory.accesses=1000",

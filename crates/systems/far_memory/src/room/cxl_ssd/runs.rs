@@ -164,6 +164,8 @@ impl CxlRun {
         let memory = &base.memory;
         let mut parts = memory.parts(self.prototype, base.seed)?;
         parts.endpoint.caches_loads = self.caches_loads;
+        // [P] "BF-only and DT-only apply a single type of annotation": where no function is annotated, internal DRAM is that of CXL-SSD.
+        parts.endpoint.reads_buffering = self.functions > 0;
         let cores = self.threads.unwrap_or(parts.machine.cores);
         parts.machine.cores = cores;
         if let MediumConfig::Flash(flash) = &mut parts.endpoint.medium {
