@@ -1,7 +1,7 @@
 //! Kernels over a graph that are really computed, while their accesses are told: connected components, shortest paths, triangles.
 //!
 //! Functions of accesses are the places in the program, as in the walks: 0 the begins of edges, 1 edges, 2 values that are read, 3 values
-//! that are written, 4 the queue; 5 weights of edges, 6 edges of the other vertex.
+//! that are written; 5 weights of edges, 6 edges of the other vertex.
 
 use crate::access::{Access, AccessKind, Accesses};
 use crate::accesses::graph::{Graph, GraphRegions};
@@ -80,17 +80,15 @@ const FAR: u32 = u32::MAX;
 /// Weights of edges. [A] 1 to 64, as usual for this kernel
 const WEIGHTS: u32 = 64;
 
-/// Shortest paths by Bellman and Ford with a queue of vertices whose distance has changed: from one vertex after the other.
+/// Shortest paths by Bellman and Ford: passes over all edges in their order, until one changes nothing, from one vertex after the other.
+///
+/// Source: \[P\] sheet micro-expand §7, row 17: its accesses are sequential; those by a queue of vertices lie anywhere.
 #[derive(Clone, Debug)]
 pub struct ShortestPaths<'a> {
     graph: &'a Graph,
     regions: GraphRegions,
     distances: Vec<u32>,
-    /// A ring with a place for each vertex, and whether a vertex is in it.
-    queue: Vec<u32>,
-    queued: Vec<bool>,
-    head: u64,
-    tail: u64,
+    changed: bool,
     root: u32,
     vertex: u32,
     edge: u32,
@@ -103,15 +101,11 @@ pub struct ShortestPaths<'a> {
 impl<'a> ShortestPaths<'a> {
     /// The paths from `root`, taken modulo the vertices.
     pub fn new(graph: &'a Graph, root: u32) -> Self {
-        let vertices = graph.vertices() as usize;
         let mut paths = Self {
             graph,
             regions: GraphRegions::of(graph),
-            distances: vec![FAR; vertices],
-            queue: vec![0; vertices],
-            queued: vec![false; vertices],
-            head: 0,
-            tail: 0,
+            distances: vec![FAR; graph.vertices() as usize],
+            changed: false,
             root: root % graph.vertices(),
             vertex: 0,
             edge: 0,
@@ -141,17 +135,15 @@ impl<'a> ShortestPaths<'a> {
     fn begin(&mut self) {
         self.distances.fill(FAR);
         self.distances[self.root as usize] = 0;
-        (self.head, self.tail, self.edge, self.end) = (0, 0, 0, 0);
-        self.enqueue(self.root);
+        self.enter(0);
     }
 
-    fn enqueue(&mut self, vertex: u32) {
-        if !std::mem::replace(&mut self.queued[vertex as usize], true) {
-            let place = (self.tail % self.queue.len() as u64) as usize;
-            self.queue[place] = vertex;
-            self.tail += 1;
-            self.told.tell(AccessKind::Store, self.regions.value(1, place as u32), false, 4);
-        }
+    /// Goes on to the edges of a vertex.
+    fn enter(&mut self, vertex: u32) {
+        self.vertex = vertex;
+        self.told.load(self.regions.begin(vertex), 0);
+        self.told.load(self.regions.value(0, vertex), 2);
+        (self.edge, self.end) = self.graph.edges_of(vertex);
     }
 
     #[inline]
@@ -161,29 +153,30 @@ impl<'a> ShortestPaths<'a> {
             // The weight comes first: a load that depends waits for the one before it, and the place of the distance is in the edge.
             self.told.load(self.regions.bytes() + u64::from(edge) * 4, 5);
             self.told.load(self.regions.edge(edge), 1);
-            self.told.tell(AccessKind::Load, self.regions.value(0, to), true, 2);
             self.edge += 1;
-            let found = self.distances[self.vertex as usize] + Self::weight(edge);
+            let mine = self.distances[self.vertex as usize];
+            // A vertex that was not reached reaches none.
+            if mine == FAR {
+                return;
+            }
+            self.told.tell(AccessKind::Load, self.regions.value(0, to), true, 2);
+            let found = mine + Self::weight(edge);
             if found < self.distances[to as usize] {
                 self.distances[to as usize] = found;
+                self.changed = true;
                 self.told.tell(AccessKind::Store, self.regions.value(0, to), false, 3);
-                self.enqueue(to);
             }
             return;
         }
-        if self.head == self.tail {
+        if self.vertex + 1 < self.graph.vertices() {
+            self.enter(self.vertex + 1);
+        } else if std::mem::take(&mut self.changed) {
+            self.enter(0);
+        } else {
             self.root = (self.root + 1) % self.graph.vertices();
             self.rounds += 1;
             self.begin();
         }
-        let place = (self.head % self.queue.len() as u64) as usize;
-        self.vertex = self.queue[place];
-        self.head += 1;
-        self.queued[self.vertex as usize] = false;
-        self.told.load(self.regions.value(1, place as u32), 4);
-        self.told.tell(AccessKind::Load, self.regions.begin(self.vertex), true, 0);
-        self.told.tell(AccessKind::Load, self.regions.value(0, self.vertex), false, 2);
-        (self.edge, self.end) = self.graph.edges_of(self.vertex);
     }
 }
 
@@ -350,6 +343,27 @@ mod tests {
             assert!(access.address < ShortestPaths::bytes(&graph));
         }
         assert_eq!(distances, expected);
+    }
+
+    #[test]
+    fn paths_ask_for_edges_and_weights_in_their_order_in_every_pass() {
+        let graph = graph();
+        let regions = GraphRegions::of(&graph);
+        let mut kernel = ShortestPaths::new(&graph, 0);
+        let mut asked = [Vec::new(), Vec::new()];
+        while kernel.rounds == 0 {
+            let access = kernel.next_access().expect("it has no end");
+            match access.function {
+                1 => asked[0].push((access.address - regions.edge(0)) / 4),
+                5 => asked[1].push((access.address - regions.bytes()) / 4),
+                _ => {}
+            }
+        }
+        let edges = u64::from(graph.edges());
+        assert!(asked[0].len() as u64 >= 3 * edges, "several passes, and one that changes nothing");
+        for asked in asked {
+            assert!(asked.iter().zip((0..edges).cycle()).all(|(found, expected)| *found == expected));
+        }
     }
 
     #[test]
