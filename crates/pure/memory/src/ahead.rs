@@ -24,6 +24,10 @@ use std::collections::{BinaryHeap, VecDeque};
 /// Pushed lines that have left unused are known for as many further ones as this many buffers hold. \[A\]
 const BUFFERS_LEFT: u32 = 16;
 
+/// Lines that are planned at most, for each request that a prediction may be ahead: those that serve their requests by definition stay, and
+/// wrong ones until others need their places. \[A\]
+const IMPOSED: u32 = 16;
+
 /// Lines that addresses of 64 bits have.
 const LINES: u64 = u64::MAX / CACHE_LINE_BYTES;
 
@@ -69,6 +73,10 @@ pub struct AheadConfig {
     pub inference: SimSpan,
     /// Share of estimates that are spoiled: their lines come too late.
     pub spoiled: f64,
+    /// Of a device whose accuracy and coverage are set and not found: every line that it predicts serves its request, so much later than in
+    /// time. The medium reads it all the same. Source: \[P\] sheet micro-expand §3.8, coverage is the share of requests that prefetched data
+    /// serves.
+    pub imposed: Option<SimSpan>,
     /// Seed of that share.
     pub seed: u64,
 }
@@ -169,6 +177,8 @@ pub struct Ahead<D, P> {
     /// Hits that the device has not been told of.
     notices: [(Seen, SimTime); HITS_OF_A_NOTICE],
     noticed: usize,
+    /// Lines on their way to a host that predicts, by their arrivals, and whether they are read ahead.
+    filling: BinaryHeap<Reverse<(SimTime, u64, bool)>>,
     predicted: Vec<Predicted>,
     rng: Rng,
     counters: AheadCounters,
@@ -185,11 +195,12 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             buffer: Reflector::new(config.buffer_lines),
             arrivals: Arrivals::default(),
             schedule: BinaryHeap::with_capacity(1024),
-            planned: Reflector::new((2 * ahead[1]).max(64)),
+            planned: Reflector::new((if config.imposed.is_some() { IMPOSED } else { 2 } * ahead[1]).max(64)),
             left: Reflector::new(if config.place == Place::Device { BUFFERS_LEFT * config.buffer_lines } else { 1 }),
             inferred: VecDeque::new(),
             notices: [(Seen { line: 0, counter: 0 }, SimTime::ZERO); HITS_OF_A_NOTICE],
             noticed: 0,
+            filling: BinaryHeap::with_capacity(1024),
             predicted: Vec::with_capacity(64),
             rng: Rng::named(config.seed, "spoiled estimates"),
             counters: AheadCounters::default(),
@@ -231,6 +242,9 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             if learns {
                 predicted.clear();
                 self.predictor.observe(*seen, self.config.ahead[0], &mut predicted);
+                // Without time a line arrives at once.
+                self.predictor.filled(seen.line, false);
+                predicted.iter().for_each(|predicted| self.predictor.filled(predicted.line, true));
             }
         }
         self.predicted = predicted;
@@ -289,7 +303,9 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
                     MemoryAccess { hint: Hint::Prefetch, ..MemoryAccess::lines(Transaction::Load, address, 1) };
                 self.counters.read += 1;
                 let arrives = self.expander.send(now, Transaction::Load.request_bytes());
-                (now, self.expander.answer(arrives, &access))
+                let arrives = self.expander.answer(arrives, &access);
+                self.filling.push(Reverse((arrives, line, true)));
+                (now, arrives)
             }
             Place::Device => {
                 let taken = self.expander.device_mut().take(now, address);
@@ -308,17 +324,26 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         }
     }
 
+    /// Tells the predictor of lines that have arrived by `now`.
+    fn tell_filled(&mut self, now: SimTime) {
+        while let Some(&Reverse((_, line, read_ahead))) = self.filling.peek().filter(|next| next.0.0 <= now) {
+            self.filling.pop();
+            self.predictor.filled(line, read_ahead);
+        }
+    }
+
     /// Shows the predictor a request of time `at` that it learns of at `now`.
     fn learn(&mut self, seen: Seen, at: SimTime, now: SimTime) {
         self.arrivals.note(at);
         let [least, most] = self.config.ahead;
         let reach = self.config.end_to_end + self.config.lead;
-        let ahead = match self.arrivals.interval().filter(|_| self.config.place == Place::Device) {
+        let by_time = self.config.place == Place::Device && self.config.imposed.is_none();
+        let ahead = match self.arrivals.interval().filter(|_| by_time) {
             Some(interval) if interval > SimSpan::ZERO => reach.as_ps().div_ceil(interval.as_ps()),
             _ => 1,
         };
         // Hits are told in batches: those of a whole batch have to be ready before the next one.
-        let batch = if self.config.place == Place::Device { HITS_OF_A_NOTICE as u64 } else { 0 };
+        let batch = if by_time { HITS_OF_A_NOTICE as u64 } else { 0 };
         let ahead = ((ahead + batch).min(most.into()) as u32).clamp(least, most);
         let mut predicted = std::mem::take(&mut self.predicted);
         predicted.clear();
@@ -337,6 +362,9 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         }
         if self.is_known(line) {
             return;
+        }
+        if self.config.imposed.is_some() {
+            return self.plan_imposed(now, line);
         }
         let ends = now + self.config.inference;
         if self.config.place == Place::Host {
@@ -365,6 +393,35 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
         let staged = self.expander.device_mut().stage(now, line * CACHE_LINE_BYTES);
         let in_time = SimTime::from_ps(expected.as_ps().saturating_sub(self.config.end_to_end.as_ps()));
         self.schedule(now.max(staged).max(in_time), line);
+    }
+
+    /// Brings a line into internal DRAM that will serve its request.
+    fn plan_imposed(&mut self, now: SimTime, line: u64) {
+        self.expander.device_mut().stage(now, line * CACHE_LINE_BYTES);
+        self.counters.fetched += 1;
+        if let Some(wrong) = self.planned.insert(Held { line, issued: now, arrives: now }) {
+            self.counters.unused += 1;
+            self.release(wrong.line);
+        }
+    }
+
+    /// A load that prefetched data serves, so much later than in time; `None` where its line was not predicted.
+    fn served(&mut self, now: SimTime, seen: Seen, late: SimSpan) -> Option<SimTime> {
+        self.planned.remove(seen.line)?;
+        self.counters.requests += 1;
+        self.counters.answered += 1;
+        if late == SimSpan::ZERO {
+            self.counters.hits += 1;
+        } else {
+            self.counters.late_under_way += 1;
+        }
+        let there = now + self.expander.one_way();
+        self.expander.device_mut().take(there, seen.line * CACHE_LINE_BYTES);
+        self.expander.tell(Direction::Out, PushMessage::Push.bytes());
+        self.expander.tell(Direction::In, PushMessage::PushAnswer.bytes());
+        self.last_issued = now;
+        self.learn(seen, there, there);
+        Some(now + self.config.buffer + late)
     }
 
     /// Schedules the fetch of a line.
@@ -397,6 +454,9 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
 
     fn load(&mut self, now: SimTime, access: &MemoryAccess) -> SimTime {
         let seen = Seen { line: access.address / CACHE_LINE_BYTES, counter: access.program_counter as u32 };
+        if let Some(served) = self.config.imposed.and_then(|late| self.served(now, seen, late)) {
+            return served;
+        }
         self.counters.requests += 1;
         self.fetch_due(now);
         let held = self.buffer.find(seen.line);
@@ -412,6 +472,7 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
                 self.counters.late_under_way += 1;
             }
             if at_host {
+                self.tell_filled(now);
                 self.learn(seen, now, now);
             } else {
                 self.notices[self.noticed] = (seen, now);
@@ -451,6 +512,10 @@ impl<D: Stages, P: Predictor> Ahead<D, P> {
             }
             None => answered,
         };
+        if at_host {
+            self.tell_filled(now);
+            self.filling.push(Reverse((answered, seen.line, false)));
+        }
         let learned = if at_host { now } else { arrives };
         self.learn(seen, learned, learned);
         done

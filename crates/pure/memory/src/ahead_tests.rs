@@ -63,6 +63,7 @@ fn config(place: Place, switches: u32) -> AheadConfig {
         lead: SimSpan::from_us(3),
         inference: SimSpan::ZERO,
         spoiled: 0.0,
+        imposed: None,
         seed: 1,
     }
 }
@@ -244,6 +245,28 @@ fn a_latency_that_is_taken_too_small_makes_pushes_late() {
         load(&mut memory, AT(1000 * line), line);
     }
     assert!(memory.counters().timeliness().is_some_and(|share| share < 0.1), "{:?}", memory.counters());
+}
+
+#[test]
+fn coverage_and_accuracy_that_are_set_are_found_however_slow_the_medium_is() {
+    for (share, late) in [(0.25, 0), (0.75, 0), (0.9, 560), (1.0, 0)] {
+        let lines: Vec<u64> = (0..20_000).collect();
+        let oracle = OracleConfig { coverage: share, accuracy: share };
+        let oracle = Oracle::new(oracle, lines, Rng::named(1, "test"));
+        let device = Fixed { staged: SimSpan::from_us(3), line: SimSpan::from_us(3) };
+        let imposed = AheadConfig { imposed: Some(SimSpan::from_ns(late)), ..config(Place::Device, 0) };
+        let mut memory = Ahead::new(imposed, Expander::new(path(0), device), oracle);
+        // A request in 20 ns, of a medium that takes 3 us.
+        let mut served = 0;
+        for line in 0..20_000 {
+            let done = load(&mut memory, AT(20 * line), line);
+            served += u64::from(done == AT(20 * line + 10 + late));
+        }
+        let counters = memory.counters();
+        assert_eq!(served, counters.hits + counters.late_under_way);
+        assert!((served as f64 / 20_000.0 - share).abs() < 0.02, "{served} at {share}");
+        assert!(counters.accuracy().is_some_and(|found| (found - share).abs() < 0.02), "{counters:?}");
+    }
 }
 
 proptest! {

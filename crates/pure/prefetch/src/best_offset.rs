@@ -2,13 +2,12 @@
 //!
 //! Each request tests one offset of a list in turn: had the line that far before been requested when a prefetch for this one would have had
 //! to start, the offset scores. A phase ends at the highest score or after so many rounds over the list; its best offset is used in the next
-//! phase, unless even that scored too little. Requests are noted when their line has arrived, so that offsets that are too short score nothing.
+//! phase, unless even that scored too little. A request is noted when the line that was read ahead for it has arrived, so that offsets that
+//! are too short score nothing; while nothing is read ahead, each line is noted when it arrives.
 //!
-//! Source: [X] Michaud, "Best-Offset Hardware Prefetching", HPCA 2016, with its defaults; [A] sheet micro-expand §5. The original notes a
-//! line when its prefetch fills the cache; here it is noted so many requests later as a fill takes, which its owner says.
+//! Source: [X] Michaud, "Best-Offset Hardware Prefetching", HPCA 2016, with its defaults; [A] sheet micro-expand §5.
 
 use crate::predictor::{Cost, Predicted, Predictor, Seen};
-use std::collections::VecDeque;
 
 /// Entries of the table of recent requests. [X]
 const RECENT: usize = 256;
@@ -29,10 +28,6 @@ pub struct BestOffset {
     offsets: Vec<u64>,
     scores: Vec<u32>,
     recent: Vec<u64>,
-    /// Requests that have not been noted yet.
-    filling: VecDeque<u64>,
-    /// Requests until one is noted.
-    delay: usize,
     tested: usize,
     round: u32,
     /// The offset in use; `None` while prefetching is off.
@@ -40,9 +35,15 @@ pub struct BestOffset {
     inferences: u64,
 }
 
+impl Default for BestOffset {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl BestOffset {
-    /// A prefetcher that has learned nothing. A line arrives about `delay` requests after its own.
-    pub fn new(delay: u32) -> Self {
+    /// A prefetcher that has learned nothing.
+    pub fn new() -> Self {
         let smooth = |mut number: u64| {
             for prime in [2, 3, 5] {
                 while number.is_multiple_of(prime) {
@@ -56,8 +57,6 @@ impl BestOffset {
             scores: vec![0; offsets.len()],
             offsets,
             recent: vec![EMPTY; RECENT],
-            filling: VecDeque::with_capacity(delay as usize + 1),
-            delay: delay as usize,
             tested: 0,
             round: 0,
             best: Some(1),
@@ -101,14 +100,20 @@ impl Predictor for BestOffset {
     fn observe(&mut self, seen: Seen, _ahead: u32, predicted: &mut Vec<Predicted>) {
         self.inferences += 1;
         self.learn(seen.line);
-        self.filling.push_back(seen.line);
-        if self.filling.len() > self.delay
-            && let Some(filled) = self.filling.pop_front()
-        {
-            self.recent[Self::slot(filled)] = filled;
-        }
         if let Some(offset) = self.best {
             predicted.push(Predicted { line: seen.line + offset, after: 1 });
+        }
+    }
+
+    /// Of a line that was read ahead the request was as far before it as the offset in use.
+    fn filled(&mut self, line: u64, read_ahead: bool) {
+        let base = match self.best {
+            Some(offset) if read_ahead => line.checked_sub(offset),
+            None => Some(line),
+            Some(_) => None,
+        };
+        if let Some(base) = base {
+            self.recent[Self::slot(base)] = base;
         }
     }
 
@@ -122,20 +127,26 @@ impl Predictor for BestOffset {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     #[test]
     fn there_are_the_52_offsets_of_the_paper() {
-        assert_eq!(BestOffset::new(0).offsets.len(), 52);
+        assert_eq!(BestOffset::new().offsets.len(), 52);
     }
 
     #[test]
     fn a_stride_is_learned_far_enough_ahead() {
-        for (stride, delay, least) in [(1_u64, 0, 1), (3, 0, 3), (1, 20, 20), (4, 10, 40)] {
-            let mut prefetcher = BestOffset::new(delay);
-            let mut predicted = Vec::new();
+        for (stride, delay, least) in [(1_u64, 0_usize, 1), (3, 0, 3), (1, 20, 20), (4, 10, 40)] {
+            let mut prefetcher = BestOffset::new();
+            let (mut predicted, mut on_the_way) = (Vec::new(), VecDeque::new());
             for request in 0..20_000 {
                 predicted.clear();
                 prefetcher.observe(Seen { line: 1000 + request * stride, counter: 0 }, 1, &mut predicted);
+                // What is read ahead arrives so many requests later.
+                on_the_way.extend(predicted.iter().map(|predicted| predicted.line));
+                if on_the_way.len() > delay {
+                    on_the_way.pop_front().into_iter().for_each(|line| prefetcher.filled(line, true));
+                }
             }
             let offset = prefetcher.offset().expect("the stride is regular");
             assert!(offset.is_multiple_of(stride) && offset >= least, "{stride} {delay}: {offset}");
@@ -144,12 +155,26 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_were_asked_for_are_noted_while_nothing_is_read_ahead() {
+        let mut prefetcher = BestOffset { best: None, ..BestOffset::new() };
+        for line in 0..20_000 {
+            prefetcher.observe(Seen { line, counter: 0 }, 1, &mut Vec::new());
+            if prefetcher.best.is_none() {
+                prefetcher.filled(line, false);
+            }
+        }
+        assert!(prefetcher.offset().is_some(), "it begins again");
+    }
+
+    #[test]
     fn nothing_is_fetched_where_nothing_is_regular() {
-        let mut prefetcher = BestOffset::new(0);
+        let mut prefetcher = BestOffset::new();
         let mut rng = flashyard_kernel::Rng::named(1, "test");
         let mut predicted = Vec::new();
         for _ in 0..30_000 {
+            predicted.clear();
             prefetcher.observe(Seen { line: rng.below(1 << 40), counter: 0 }, 1, &mut predicted);
+            predicted.iter().for_each(|predicted| prefetcher.filled(predicted.line, true));
         }
         assert_eq!(prefetcher.offset(), None);
     }

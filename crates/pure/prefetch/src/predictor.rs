@@ -32,8 +32,13 @@ pub struct Cost {
 /// Predicts requests from those before.
 pub trait Predictor {
     /// Takes a request in and appends lines that it has not predicted before.
-    /// `ahead` bounds how many requests a prediction may be ahead of its use.
+    /// `ahead` bounds how many requests a prediction may be ahead of its use, but for the next line of a place in the program.
     fn observe(&mut self, seen: Seen, ahead: u32, predicted: &mut Vec<Predicted>);
+
+    /// Hears that a line has arrived at the host: one that was read ahead, or one that a request has asked for.
+    fn filled(&mut self, line: u64, read_ahead: bool) {
+        let _ = (line, read_ahead);
+    }
 
     /// Hardware that it takes.
     fn cost(&self) -> Cost;
@@ -54,6 +59,10 @@ impl<P: Predictor + Clone + Send + 'static> AnyPredictor for P {
 impl<P: Predictor + ?Sized> Predictor for Box<P> {
     fn observe(&mut self, seen: Seen, ahead: u32, predicted: &mut Vec<Predicted>) {
         (**self).observe(seen, ahead, predicted);
+    }
+
+    fn filled(&mut self, line: u64, read_ahead: bool) {
+        (**self).filled(line, read_ahead);
     }
 
     fn cost(&self) -> Cost {

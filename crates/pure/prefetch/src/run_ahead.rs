@@ -2,7 +2,8 @@
 //!
 //! Each place has the state of its sequence, and a second one that has taken in what was predicted. While requests come as predicted the
 //! second one goes on from where it is; a request that was not predicted puts it back. A line is told while the share of all
-//! predictions up to it together is at least one half.
+//! predictions up to it together is at least one half. The next line of a place is told however many requests of other places come before
+//! it: when the place asks again, it is too late.
 //!
 //! Source: [P] sheet micro-expand §3.4: a sequence of future lines; running ahead of it, by eight steps a request, is [A].
 
@@ -137,7 +138,8 @@ impl<N: Sequence> Predictor for RunAhead<N> {
         for _ in 0..STEPS {
             let after = (place.expected.len() + 1) as f32 * place.period.max(1.0);
             let Some((line, share)) = place.next else { break };
-            if after > ahead as f32 || place.share * share < CONFIDENCE {
+            let is_far = after > ahead as f32 && !place.expected.is_empty();
+            if is_far || place.share * share < CONFIDENCE {
                 break;
             }
             place.share *= share;
@@ -186,6 +188,20 @@ mod tests {
         fn cost(&self) -> (u64, u64) {
             (0, 0)
         }
+    }
+
+    #[test]
+    fn the_next_line_of_a_place_is_told_beyond_the_bound_and_none_after_it() {
+        let mut ahead = RunAhead::new(Same, None);
+        let mut all = Vec::new();
+        for request in 0..60_u64 {
+            // Three places take turns: the next request of each is the third one.
+            let (place, step) = (request % 3, request / 3);
+            ahead.observe(Seen { line: (place << 20) + 5 * step, counter: place as u32 + 1 }, 2, &mut all);
+        }
+        let of_first: Vec<u64> = all.iter().map(|found| found.line).filter(|line| line >> 20 == 0).collect();
+        assert_eq!(of_first, (2..=20).map(|step| 5 * step).collect::<Vec<u64>>());
+        assert_eq!(all.last().map(|found| found.after), Some(3));
     }
 
     #[test]

@@ -171,7 +171,7 @@ pub(crate) fn predictor(
     let training = Training { seed, ..ahead.training };
     let before = &recorded.before(training.requests)[..];
     Some(match design {
-        Design::BestOffset => Box::new(BestOffset::new(ahead.offset_delay)),
+        Design::BestOffset => Box::new(BestOffset::new()),
         Design::Isb => Box::new(Isb::new(ahead.isb_lines, ahead.isb_degree)),
         Design::Oracle => {
             let lines = recorded.run().map(|seen| seen.line).collect();

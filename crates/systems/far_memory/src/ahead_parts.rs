@@ -21,8 +21,6 @@ pub struct AheadParts {
     pub inference: SimSpan,
     /// Share of estimates that are spoiled.
     pub spoiled: f64,
-    /// Requests after which Best-Offset notes a line.
-    pub offset_delay: u32,
     /// Lines of which ISB keeps the addresses.
     pub isb_lines: u32,
     /// Lines that ISB prefetches ahead.
@@ -41,18 +39,31 @@ pub struct AheadParts {
     pub events: bool,
 }
 
+/// Latencies of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latencies {
+    /// From end to end, as enumeration finds it.
+    pub(crate) end_to_end: SimSpan,
+    /// What it is more than that, where switches are not known.
+    pub(crate) unknown: SimSpan,
+    /// Time that the medium takes for what is staged.
+    pub(crate) lead: SimSpan,
+}
+
 impl AheadParts {
-    /// The configuration of a design that fetches ahead; `end_to_end` and `lead` are those of its device.
-    pub(crate) fn config(&self, place: Place, end_to_end: SimSpan, lead: SimSpan, seed: u64) -> AheadConfig {
+    /// The configuration of a design that fetches ahead, with the latencies of its device; `imposed` says whether its accuracy and coverage
+    /// are set.
+    pub(crate) fn config(&self, place: Place, latencies: &Latencies, imposed: bool, seed: u64) -> AheadConfig {
         AheadConfig {
             place,
             buffer_lines: if place == Place::Host { self.host_lines } else { self.buffer_lines },
             buffer: self.buffer,
             ahead: self.ahead,
-            end_to_end,
-            lead,
+            end_to_end: latencies.end_to_end,
+            lead: latencies.lead,
             inference: self.inference,
             spoiled: self.spoiled,
+            imposed: imposed.then_some(latencies.unknown),
             seed,
         }
     }

@@ -3,7 +3,7 @@
 //! Sources: [P] sheets micro-cxl-ssd §5 and micro-expand §5.
 
 use crate::address_map::{AddressMap, Claimed};
-use crate::ahead_parts::AheadParts;
+use crate::ahead_parts::{AheadParts, Latencies};
 use crate::combine::Combine;
 use flashyard_cxl::{Completes, Memory, MemoryAccess, MemoryLimits, Transaction};
 use flashyard_memory::{
@@ -89,7 +89,7 @@ impl Design {
                 "CXL-SSD that predicts its requests by a trained transformer and pushes lines when they are due"
             }
             Self::Oracle => {
-                "CXL-SSD that knows its program and pushes lines with the accuracy and coverage that are set"
+                "CXL-SSD that knows its program and serves requests with the accuracy and coverage that are set"
             }
         }
     }
@@ -162,15 +162,19 @@ impl Parts {
         Ok(self.topology(path, pages)?.one_after_another(self.local.get(), self.local)?)
     }
 
-    /// The latency from end to end that enumeration finds for a device of so many pages behind CXL, and the time that its medium takes
-    /// for what is staged.
-    fn latencies(&self, pages: u32) -> Result<(SimSpan, SimSpan), MemoryError> {
+    /// Latencies of a device of so many pages behind CXL.
+    fn latencies(&self, pages: u32) -> Result<Latencies, MemoryError> {
+        let of = |switches| -> Result<SimSpan, MemoryError> {
+            let path = PathConfig { switches, ..self.cxl };
+            let mut topology = self.topology(&path, pages)?;
+            topology.write_latencies(&path);
+            let found = topology.devices.first().map_or(0, |device| device.end_to_end_ns);
+            Ok(SimSpan::from_ns(found.into()))
+        };
         let aware = self.ahead.is_none_or(|ahead| ahead.aware);
-        let path = PathConfig { switches: if aware { self.cxl.switches } else { 0 }, ..self.cxl };
-        let mut topology = self.topology(&path, pages)?;
-        topology.write_latencies(&path);
-        let found = topology.devices.first().map_or(0, |device| device.end_to_end_ns);
-        Ok((SimSpan::from_ns(found.into()), self.endpoint.stage_time()))
+        let (real, end_to_end) = (of(self.cxl.switches)?, of(if aware { self.cxl.switches } else { 0 })?);
+        let unknown = SimSpan::from_ps(real.as_ps().saturating_sub(end_to_end.as_ps()));
+        Ok(Latencies { end_to_end, unknown, lead: self.endpoint.stage_time() })
     }
 }
 
@@ -238,8 +242,8 @@ impl Backing {
                 let lacks =
                     || MemoryError::Range { name: "predictors of the design", value: 0, range: "1: see memory.ahead" };
                 let (predictor, ahead) = predictor.zip(parts.ahead).ok_or_else(lacks)?;
-                let (end_to_end, lead) = parts.latencies(pages)?;
-                let config = ahead.config(design.predicts().unwrap_or(Place::Host), end_to_end, lead, seed);
+                let (latencies, imposed) = (parts.latencies(pages)?, design == Design::Oracle);
+                let config = ahead.config(design.predicts().unwrap_or(Place::Host), &latencies, imposed, seed);
                 Far::Ahead(Box::new(Ahead::new(config, over_cxl(device()?), predictor)))
             }
         };

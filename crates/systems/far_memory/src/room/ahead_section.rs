@@ -35,9 +35,6 @@ pub(super) struct AheadSection {
     /// Share of the estimates of arrival that are spoiled.
     #[schemars(range(min = 0.0, max = 1.0))]
     spoiled: f64,
-    /// Requests after which Best-Offset takes a line as arrived.
-    #[schemars(range(min = 0, max = 4096))]
-    offset_delay: u32,
     /// Lines of which ISB keeps the addresses.
     #[schemars(range(min = 16, max = 16_777_216))]
     isb_lines: u32,
@@ -94,7 +91,6 @@ impl AheadSection {
             aware: self.knows_switches,
             inference: self.inference.0,
             spoiled: self.spoiled,
-            offset_delay: self.offset_delay,
             isb_lines: self.isb_lines,
             isb_degree: self.isb_degree,
             oracle: OracleConfig { coverage: self.oracle_coverage, accuracy: self.oracle_accuracy },

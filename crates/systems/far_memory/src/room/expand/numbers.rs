@@ -105,7 +105,7 @@ fn of_oracle() -> Vec<ExpandNumber> {
         }),
         over(
             "effectiveness-100",
-            &NINE,
+            &GRAPH,
             &[Design::Dram, Design::Oracle],
             |of| of[0].seconds() / effective(of[1], 100),
             largest,
