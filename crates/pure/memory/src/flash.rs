@@ -259,10 +259,18 @@ impl Flash {
         let command = self.ftl.read_command(slot, 1, 1, Priority::Foreground, 0);
         let command = FlashCommand { bus_bytes: bytes.unwrap_or(command.bus_bytes), ..command };
         let bare = self.config.read + self.config.channel_rate.span_of(command.bus_bytes.into());
-        let done = self.carry_out(now, &command);
+        let done = self.sense_into_register(now, &command, self.ftl.layout().page(slot));
         let waited = SimSpan::from_ps(done.since(now).as_ps().saturating_sub(bare.as_ps()));
         self.counters.waited += waited;
         self.counters.longest_wait = self.counters.longest_wait.max(waited);
+        done
+    }
+
+    /// Carries out a read of a page, which stays in the register of its die.
+    fn sense_into_register(&mut self, now: SimTime, command: &FlashCommand, page: u32) -> SimTime {
+        let done = self.carry_out(now, command);
+        let transfer = self.config.channel_rate.span_of(command.bus_bytes.into());
+        self.registers[usize::from(command.die)] = (page, SimTime::from_ps(done.as_ps() - transfer.as_ps()));
         done
     }
 
@@ -283,10 +291,7 @@ impl Flash {
         let register = &mut self.registers[usize::from(command.die)];
         let is_lost = |ways: &MakingWay| ways.is_at_work(command.die, register.1.max(now));
         if register.0 != page || self.making_way.as_deref().is_some_and(is_lost) {
-            let done = self.carry_out(now, &command);
-            let transfer = self.config.channel_rate.span_of(bytes.into());
-            self.registers[usize::from(command.die)] = (page, SimTime::from_ps(done.as_ps() - transfer.as_ps()));
-            return done;
+            return self.sense_into_register(now, &command, page);
         }
         self.counters.from_register += 1;
         let sensed = register.1.max(now);
@@ -529,6 +534,20 @@ mod tests {
         assert_eq!(flash.read(AT(10), 0), AT(10 + 3 + 1));
         assert_eq!(flash.read(AT(10), 0), AT(10 + 2 * (3 + 1)), "the die is busy until its page is sent");
         assert_eq!(flash.counters().waited, SimSpan::from_us(4));
+    }
+
+    #[test]
+    fn a_page_that_was_sensed_for_a_line_stays_in_the_register_for_other_parts() {
+        for whole in [false, true] {
+            let mut flash = Flash::new(config()).expect("it is possible");
+            if whole {
+                flash.read(AT(10), 0);
+            } else {
+                flash.read_line(AT(10), 0);
+            }
+            assert_eq!(flash.read_part(AT(20), 0, 1024), AT(20) + SimSpan::from_ns(250), "it is not sensed again");
+            assert_eq!(flash.read_line(AT(30), 0), AT(33) + SimSpan::from_ps(15_625), "a line that is loaded is");
+        }
     }
 
     #[test]
