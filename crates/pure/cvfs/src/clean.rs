@@ -1,6 +1,7 @@
 //! Space that becomes free. Cleaning writes the valid blocks of a segment again elsewhere; discards report free blocks
 //! to the device.
 
+use crate::ahead;
 use crate::device::{BLOCK_BYTES, trim};
 use crate::error::FsError;
 use crate::fs::{Cleaning, FileSystem};
@@ -37,8 +38,9 @@ impl<D: Volume> FileSystem<D> {
         Ok(true)
     }
 
-    /// Takes valid blocks into memory, to be written elsewhere; a segment's worth of pages is read together.
+    /// Takes valid blocks into memory, to be written elsewhere; nodes are read together, and a segment's worth of pages.
     pub(crate) fn carry(&mut self, blocks: &[u32]) -> Result<(), FsError> {
+        ahead::read_holders(self, blocks, true)?;
         blocks.chunks(self.layout.segment_blocks as usize).try_for_each(|blocks| carry_together(self, blocks))
     }
 

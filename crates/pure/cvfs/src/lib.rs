@@ -19,6 +19,7 @@
 //!
 //! Sources: the roles are those of F2FS; shrinking: sheet `cvss` §3.1 to 3.3 [P]; the format is our own [A].
 
+mod ahead;
 mod bytes;
 mod cache;
 mod checkpoint;

@@ -216,6 +216,14 @@ impl Node {
     }
 }
 
+/// The node of this number from the block at `at`.
+///
+/// Errors: not a node, another one, or damaged.
+pub(crate) fn decode_as(nid: u32, bytes: &[u8], at: u32) -> Result<Node, FsError> {
+    let node = Node::decode(bytes, at)?;
+    if node.nid == nid { Ok(node) } else { Err(FsError::Corrupt { what: "node", block: at }) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ use crate::device::zeros;
 use crate::error::FsError;
 use crate::fs::FileSystem;
 use crate::log::Log;
-use crate::node::{HOLE, Inode, Kind, Node, Path, UNWRITTEN, WHOLE_NODE};
+use crate::node::{HOLE, Inode, Kind, Node, Path, UNWRITTEN, WHOLE_NODE, decode_as};
 use flashyard_blk::Volume;
 use std::collections::BTreeMap;
 
@@ -33,11 +33,7 @@ impl<D: Volume> FileSystem<D> {
             }
             let mut block = zeros();
             self.device.read(at, &mut block[..])?;
-            let node = Node::decode(&block[..], at)?;
-            if node.nid != nid {
-                return Err(FsError::Corrupt { what: "node", block: at });
-            }
-            self.nodes.nodes.insert(nid, node);
+            self.nodes.nodes.insert(nid, decode_as(nid, &block[..], at)?);
         }
         Ok(&self.nodes.nodes[&nid])
     }

@@ -8,6 +8,7 @@
 //! announced by a checkpoint of its own before it begins; a mount that finds an announcement repeats the remaps, which
 //! changes nothing where they have happened.
 
+use crate::ahead;
 use crate::checkpoint::Move;
 use crate::device::blocks_of;
 use crate::error::FsError;
@@ -168,7 +169,11 @@ impl<D: Volume> FileSystem<D> {
     /// Valid blocks above the new end, the lowest ones.
     fn sources(&mut self, resizing: &mut Resizing, blocks_max: u32) -> Result<Vec<u32>, FsError> {
         let mut sources = Vec::new();
-        for segment in resizing.next..self.layout.segments_in(self.blocks) {
+        let (mut read, end) = (resizing.next, self.layout.segments_in(self.blocks));
+        for segment in resizing.next..end {
+            if segment == read {
+                read = ahead::read_owners(self, segment..end, blocks_max - sources.len() as u32)?;
+            }
             let first = self.layout.segment_first(segment);
             let valid: Vec<u32> = self.segments.valid_in(segment).map(|within| first + within).collect();
             for block in valid {
@@ -208,6 +213,8 @@ impl<D: Volume> FileSystem<D> {
         for &Move { destination, source, count } in moves {
             self.device.remap(destination, source, count)?;
         }
+        let sources: Vec<u32> = moves.iter().flat_map(|run| run.source..run.source + run.count).collect();
+        ahead::read_holders(self, &sources, false)?;
         for &Move { destination, source, count } in moves {
             for index in 0..count {
                 self.redirect(source + index, destination + index)?;

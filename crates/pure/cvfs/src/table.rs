@@ -6,7 +6,7 @@
 use crate::bytes::{is_sealed, put, seal, u32_at};
 use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
-use flashyard_blk::{Blocking, Volume};
+use flashyard_blk::{Blocking, Piece, Volume};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Bytes of a block that entries use; its own index and a checksum follow.
@@ -39,6 +39,16 @@ impl TableShape {
         debug_assert!(entry < self.entries, "entry {entry} of {}", self.entries);
         let per_block = ENTRY_BYTES / self.entry_bytes;
         (entry / per_block, (entry % per_block * self.entry_bytes) as usize)
+    }
+
+    /// Where the slot of a block that counts lies; `None` when neither does.
+    fn counting(&self, index: u32, slot: Slot) -> Option<u32> {
+        let at = self.first + 2 * index;
+        match slot {
+            Slot::Neither => None,
+            Slot::First => Some(at),
+            Slot::Second => Some(at + 1),
+        }
     }
 }
 
@@ -115,6 +125,35 @@ impl PairTable {
         Ok(&mut block[at..at + bytes])
     }
 
+    /// Reads the blocks of these entries that are not in memory, all of them together.
+    pub(crate) fn load_together(
+        &mut self,
+        device: &mut Blocking<impl Volume>,
+        entries: impl IntoIterator<Item = u32>,
+    ) -> Result<(), FsError> {
+        let indices: BTreeSet<u32> = entries.into_iter().map(|entry| self.shape.place(entry).0).collect();
+        let missing = indices.into_iter().filter(|index| !self.cache.contains_key(index));
+        let wanted: Vec<(u32, u32)> = missing
+            .filter_map(|index| Some((index, self.shape.counting(index, self.slots[index as usize])?)))
+            .collect();
+        let piece = |(number, &(_, at)): (usize, &(u32, u32))| Piece {
+            first: at.into(),
+            skip: 0,
+            at: number * BLOCK_BYTES,
+            len: BLOCK_BYTES,
+        };
+        let pieces: Vec<Piece> = wanted.iter().enumerate().map(piece).collect();
+        let mut bytes = vec![0; wanted.len() * BLOCK_BYTES];
+        device.read_together(&pieces, &mut bytes)?;
+        for ((index, at), bytes) in wanted.into_iter().zip(bytes.chunks(BLOCK_BYTES)) {
+            let mut block = zeros();
+            block.copy_from_slice(bytes);
+            check_block(&block, index, at)?;
+            self.cache.insert(index, block);
+        }
+        Ok(())
+    }
+
     /// Writes changed blocks to the slots that do not count, and counts on these from now on.
     pub(crate) fn write(&mut self, device: &mut Blocking<impl Volume>) -> Result<(), FsError> {
         for index in std::mem::take(&mut self.dirty) {
@@ -152,19 +191,17 @@ fn load<'a>(
         Entry::Vacant(vacant) => vacant,
     };
     let mut block = zeros();
-    let at = shape.first + 2 * index;
-    let at = match slots[index as usize] {
-        Slot::Neither => None,
-        Slot::First => Some(at),
-        Slot::Second => Some(at + 1),
-    };
-    if let Some(at) = at {
+    if let Some(at) = shape.counting(index, slots[index as usize]) {
         device.read(at, &mut block[..])?;
-        if !is_sealed(&block[..]) || u32_at(&block[..], ENTRY_BYTES as usize) != index {
-            return Err(FsError::Corrupt { what: "table", block: at });
-        }
+        check_block(&block, index, at)?;
     }
     Ok(vacant.insert(block))
+}
+
+/// Errors: not this block of a table, or damaged.
+fn check_block(block: &Block, index: u32, at: u32) -> Result<(), FsError> {
+    let whole = is_sealed(block) && u32_at(block, ENTRY_BYTES as usize) == index;
+    if whole { Ok(()) } else { Err(FsError::Corrupt { what: "table", block: at }) }
 }
 
 #[cfg(test)]
