@@ -1,8 +1,10 @@
-//! Capacity given back as holes: free blocks, those nearest to the end first, count as allocated.
+//! Capacity given back as holes: free segments, those nearest to the end first, count as allocated, and where they are not enough
+//! free blocks between valid ones.
 //!
-//! Such a block is valid and has no owner. Where the device has not heard that it is free, it does as it would have.
+//! Such a block is valid and has no owner. A segment that is given back as a whole says so by its count, and no block of it is
+//! told apart. Where the device has not heard that a block is free, it does as it would have.
 //!
-//! Source: [P] sheet `cvss` §3.1.
+//! Source: \[P\] sheet `cvss` §3.1: an available range of free space from the end is marked as allocated.
 
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
@@ -10,9 +12,9 @@ use crate::node::WHOLE_NODE;
 use crate::resizing::{Resizing, Shrunk};
 use flashyard_blk::Volume;
 
-/// Marks up to `blocks_max` blocks, and a segment's worth at least; the last step returns the result.
+/// Marks up to `blocks_max` blocks, and a segment's worth at least; the last step makes all of them count and returns the result.
 ///
-/// Errors: too few blocks are free.
+/// Errors: too few blocks are free, or the device fails.
 pub(crate) fn step<D: Volume>(
     fs: &mut FileSystem<D>,
     resizing: &mut Resizing,
@@ -21,46 +23,72 @@ pub(crate) fn step<D: Volume>(
     let segment_blocks = fs.layout.segment_blocks;
     let mut count = 0;
     while resizing.given < resizing.wanted && count < blocks_max.max(segment_blocks) {
+        let Some(segment) = resizing.next.checked_sub(1) else {
+            if resizing.slack {
+                return Err(FsError::NoSpace);
+            }
+            (resizing.slack, resizing.next) = (true, fs.segments.limit());
+            continue;
+        };
+        resizing.next = segment;
+        if !resizing.slack && !fs.segments.is_free(segment) {
+            continue;
+        }
         // Fewer free blocks must leave room for the next checkpoint.
         fs.prepare(Cost { new: 0, dirty: u64::from(segment_blocks), frees: false })?;
-        let segment = resizing.next.checked_sub(1).ok_or(FsError::NoSpace)?;
         let most = (resizing.wanted - resizing.given).min(u64::from(segment_blocks)) as u32;
-        let blocks = give_back(fs, segment, most)?;
-        resizing.given += u64::from(blocks);
-        count += blocks;
-        resizing.next = segment;
+        let places = give_back(fs, segment, most)?;
+        resizing.given += places.len() as u64;
+        count += places.len() as u32;
+    }
+    if resizing.given < resizing.wanted {
+        return Ok(None);
     }
     fs.checkpoint()?;
-    Ok((resizing.given >= resizing.wanted).then(|| fs.report(resizing, resizing.given)))
+    Ok(Some(fs.report(resizing, resizing.given)))
 }
 
-/// Counts up to `most` free blocks of a segment as allocated; how many.
-pub(crate) fn give_back<D: Volume>(fs: &mut FileSystem<D>, segment: u32, most: u32) -> Result<u32, FsError> {
+/// Counts up to `most` free blocks of a segment as allocated; their places, from the highest on.
+///
+/// Errors: the device fails. Then they are free as before.
+pub(crate) fn give_back<D: Volume>(fs: &mut FileSystem<D>, segment: u32, most: u32) -> Result<Vec<u32>, FsError> {
     let first = fs.layout.segment_first(segment);
     let places = fs.segments.reserve(segment, most);
-    for &within in &places {
+    if !is_whole(fs, segment) {
         // No node has number zero.
-        let owned = fs.set_owner(first + within, 0, WHOLE_NODE);
-        // The segment counts the block as allocated and nothing says that it was given back: no checkpoint may hold that.
-        fs.frozen |= owned.is_err();
-        owned?;
+        if let Err(error) = places.iter().try_for_each(|within| fs.set_owner(first + within, 0, WHOLE_NODE)) {
+            places.into_iter().for_each(|within| fs.segments.unreserve((segment, within)));
+            return Err(error);
+        }
     }
-    Ok(places.len() as u32)
+    Ok(places)
+}
+
+/// Whether all blocks of a segment are given back.
+fn is_whole<D: Volume>(fs: &FileSystem<D>, segment: u32) -> bool {
+    fs.segments.reserved_in(segment) == fs.layout.segment_blocks
 }
 
 /// Whether a valid block is one that was given back.
 pub(crate) fn is_given_back<D: Volume>(fs: &mut FileSystem<D>, block: u32) -> Result<bool, FsError> {
-    Ok(fs.owner(block)?.0 == 0)
+    let whole = fs.layout.place(block).is_some_and(|(segment, _)| is_whole(fs, segment));
+    Ok(whole || fs.owner(block)?.0 == 0)
 }
 
 /// Blocks from a segment on that were given back are free again: they go with the end.
+///
+/// Errors: the device fails. Then they stay given back.
 pub(crate) fn take_again<D: Volume>(fs: &mut FileSystem<D>, from: u32) -> Result<(), FsError> {
-    for segment in from..fs.layout.segments {
-        if fs.segments.reserved_in(segment) == 0 {
-            continue;
-        }
+    let given: Vec<u32> = (from..fs.layout.segments).filter(|&segment| fs.segments.reserved_in(segment) > 0).collect();
+    let pieces = given.iter().copied().filter(|&segment| !is_whole(fs, segment));
+    let pieces: Vec<u32> = pieces.collect();
+    // All that can fail comes before the first change.
+    fs.owners.load_together(&mut fs.device, pieces)?;
+    for segment in given {
+        // Its count falls with the first block that is taken.
+        let whole = is_whole(fs, segment);
         for within in fs.segments.valid_in(segment).collect::<Vec<_>>() {
-            if is_given_back(fs, fs.layout.segment_first(segment) + within)? {
+            if whole || fs.owner(fs.layout.segment_first(segment) + within)?.0 == 0 {
                 fs.segments.unreserve((segment, within));
             }
         }

@@ -14,10 +14,10 @@ use crate::table::TableShape;
 use flashyard_blk::{Blocking, Volume};
 
 /// "CVFS" and the version of the format.
-const MAGIC: u64 = 0x4356_4653_0000_0002;
-/// The version whose logs went on in free segments alone: a program that knows no other would write over valid blocks of
-/// this one.
-const MAGIC_WITHOUT_SLACK: u64 = 0x4356_4653_0000_0001;
+const MAGIC: u64 = 0x4356_4653_0000_0003;
+/// Versions before, which this one reads. By the first, logs went on in free segments alone: a program that knows no other would
+/// write over valid blocks of this one. By the second, holes had no owner in whole segments as well.
+const MAGICS_BEFORE: [u64; 2] = [0x4356_4653_0000_0001, 0x4356_4653_0000_0002];
 /// Moves that one checkpoint can announce.
 pub(crate) const MOVES_MAX: usize = 2000;
 /// Deleted but open files that one checkpoint can name.
@@ -145,7 +145,7 @@ impl Layout {
             device.read(copy, &mut block[..])?;
             let magic = u64_at(&block[..], 0);
             agree &= magic == MAGIC;
-            if ![MAGIC, MAGIC_WITHOUT_SLACK].contains(&magic) || !is_sealed(&block[..]) {
+            if !(magic == MAGIC || MAGICS_BEFORE.contains(&magic)) || !is_sealed(&block[..]) {
                 agree = false;
                 continue;
             }
@@ -196,7 +196,11 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_of_the_version_before_becomes_one_of_this() {
+    fn a_volume_of_a_version_before_becomes_one_of_this() {
+        MAGICS_BEFORE.into_iter().for_each(becomes_one_of_this);
+    }
+
+    fn becomes_one_of_this(magic_before: u64) {
         let device = crate::MemoryDevice::new(1000);
         let fs = crate::FileSystem::format(device, Format { segment_blocks: 16, id: 7 }, crate::Config::default(), 0);
         let mut device = Blocking::new(fs.unwrap().into_device());
@@ -206,7 +210,7 @@ mod tests {
             (u64_at(&block[..], 0), block)
         };
         let (_, mut block) = magic(&mut device);
-        put(&mut block[..], 0, &MAGIC_WITHOUT_SLACK.to_le_bytes());
+        put(&mut block[..], 0, &magic_before.to_le_bytes());
         seal(&mut block[..]);
         device.write(0_u64, &block[..]).unwrap();
         device.write(1_u64, &block[..]).unwrap();

@@ -7,7 +7,8 @@ pub enum Method {
     Remap,
     /// Valid blocks from above the new end are copied.
     Relocate,
-    /// Nothing moves: free blocks, wherever they are, count as allocated, those nearest to the end first. The end stays.
+    /// Nothing moves: free segments count as allocated, those nearest to the end first, and then free blocks of others. The end
+    /// stays.
     Holes,
 }
 
@@ -39,6 +40,8 @@ pub(crate) struct Resizing {
     pub(crate) given: u64,
     /// Nodes follow after data: those that data took along need no move of their own.
     pub(crate) nodes: bool,
+    /// Holes follow in segments that are not free, where those that are were not enough.
+    pub(crate) slack: bool,
     /// The first segment to look for valid blocks in; for holes, the segment above the next to look for free blocks in.
     pub(crate) next: u32,
 }

@@ -74,6 +74,7 @@ impl<D: Volume> FileSystem<D> {
             wanted: holes,
             given: 0,
             nodes: false,
+            slack: false,
             next: if method == Method::Holes { now } else { target },
         });
         Ok(())

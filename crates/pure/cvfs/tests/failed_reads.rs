@@ -62,9 +62,9 @@ fn aged() -> MemoryDevice {
             fs.create(ROOT, name.as_bytes(), NewInode::of(Kind::File, 0o644), 0).expect("it works")
         })
         .collect();
-    // Twice, so that each segment has blocks that are not valid.
-    for _ in 0..2 {
-        for at in 0..PAGES {
+    // Some pages once and others up to four times, so that segments have valid blocks and others.
+    for round in 0..4 {
+        for at in (0..PAGES).filter(|at| at % 4 >= round) {
             for (file, &ino) in (0..).zip(&files) {
                 fs.write(ino, at * BLOCK_BYTES as u64, &page(file, at), 0).expect("it works");
             }
@@ -91,13 +91,14 @@ fn assert_whole(device: Failing) {
 #[test]
 fn a_read_that_fails_while_a_volume_shrinks_leaves_the_last_state_that_is_whole() {
     let device = aged();
-    for method in [Method::Remap, Method::Relocate, Method::Holes] {
+    // Holes are read of where free segments are not enough.
+    for (method, blocks, least) in [(Method::Remap, 900, 3), (Method::Relocate, 900, 3), (Method::Holes, 1500, 1)] {
         let mut failures = 0;
         for failing in 0.. {
             let device = Failing { device: device.clone(), failing: None, failed: false, ended: Immediate::default() };
             let mut fs = FileSystem::mount(device, Config::default()).expect("it works");
             fs.device_mut().failing = Some(failing);
-            let shrunk = fs.shrink(BLOCKS - 900, method);
+            let shrunk = fs.shrink(BLOCKS - blocks, method);
             if !fs.device().failed {
                 shrunk.expect("it works");
                 break;
@@ -108,7 +109,7 @@ fn a_read_that_fails_while_a_volume_shrinks_leaves_the_last_state_that_is_whole(
             assert!(matches!(fs.sync(), Ok(()) | Err(FsError::Frozen)), "{method:?}, read {failing}");
             assert_whole(fs.into_device());
         }
-        assert!(failures >= 3, "{method:?} reads tables and data: {failures}");
+        assert!(failures >= least, "{method:?} reads tables and data: {failures}");
     }
 }
 

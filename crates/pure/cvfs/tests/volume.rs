@@ -194,6 +194,29 @@ fn holes_take_capacity_where_it_is_free() {
 }
 
 #[test]
+fn holes_are_whole_free_segments_where_there_are_enough() {
+    let mut fs = volume(65_536, 512, Config::default());
+    let ino = file(&mut fs, "file");
+    (0..1000).for_each(|page| fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).unwrap());
+    fs.sync().unwrap();
+    let (before, checkpoints) = (fs.usage(), fs.counters().checkpoints);
+    fs.device_mut().traffic = Traffic::default();
+    let shrunk = fs.shrink(before.blocks - 20_000, Method::Holes).unwrap();
+    let (after, written) = (fs.usage(), fs.device().traffic.blocks_written);
+    assert_eq!(shrunk.blocks_given, 40 * 512);
+    assert_eq!((before.segments_free - after.segments_free, fs.counters().checkpoints - checkpoints), (40, 1));
+    // Their states, and a checkpoint.
+    assert!(written < 20, "{written} blocks");
+    assert_clean(&mut fs);
+    let mut fs = remount(fs);
+    assert_eq!(fs.usage().reserved, after.reserved);
+    // They go with the end.
+    let shrunk = fs.shrink(before.blocks - 22_000, Method::Remap).unwrap();
+    assert_eq!((fs.usage().blocks, fs.usage().reserved), (shrunk.blocks, 0));
+    assert_clean(&mut fs);
+}
+
+#[test]
 fn what_cannot_be_is_refused_and_changes_nothing() {
     let (mut fs, files) = aged(6000, 32, 0.5);
     let before = fs.usage();
