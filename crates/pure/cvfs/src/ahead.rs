@@ -20,7 +20,7 @@ pub(crate) fn read_owners<D: Volume>(
     let (mut next, mut left) = (segments.start, blocks);
     let mut wanted = Vec::new();
     while next < segments.end && left > 0 {
-        let valid = fs.segments.valid_count(next);
+        let valid = fs.segments.valid_count(next) - fs.segments.reserved_in(next);
         if valid > 0 {
             wanted.push(next);
         }

@@ -11,6 +11,7 @@ use crate::fs::{Cost, FileSystem};
 use crate::node::WHOLE_NODE;
 use crate::resizing::{Resizing, Shrunk};
 use flashyard_blk::Volume;
+use std::ops::Range;
 
 /// Marks up to `blocks_max` blocks, and a segment's worth at least; the last step makes all of them count and returns the result.
 ///
@@ -37,15 +38,32 @@ pub(crate) fn step<D: Volume>(
         // Fewer free blocks must leave room for the next checkpoint.
         fs.prepare(Cost { new: 0, dirty: u64::from(segment_blocks), frees: false })?;
         let most = (resizing.wanted - resizing.given).min(u64::from(segment_blocks)) as u32;
+        let first = fs.layout.segment_first(segment);
         let places = give_back(fs, segment, most)?;
         resizing.given += places.len() as u64;
         count += places.len() as u32;
+        places.iter().for_each(|within| note(&mut resizing.marked, first + within));
     }
     if resizing.given < resizing.wanted {
         return Ok(None);
     }
     fs.checkpoint()?;
     Ok(Some(fs.report(resizing, resizing.given)))
+}
+
+/// Notes a block of a segment, whose blocks come from the highest on.
+fn note(marked: &mut Vec<Range<u32>>, block: u32) {
+    match marked.last_mut() {
+        Some(run) if run.start == block + 1 => run.start = block,
+        _ => marked.push(block..block + 1),
+    }
+}
+
+/// Blocks that a change of size has marked before it failed are free again.
+pub(crate) fn undo<D: Volume>(fs: &mut FileSystem<D>, marked: Vec<Range<u32>>) {
+    for place in marked.into_iter().flatten().filter_map(|block| fs.layout.place(block)) {
+        fs.segments.unreserve(place);
+    }
 }
 
 /// Counts up to `most` free blocks of a segment as allocated; their places, from the highest on.

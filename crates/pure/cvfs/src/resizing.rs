@@ -1,5 +1,7 @@
 //! A change of size: how it is done, its progress, and its result.
 
+use std::ops::Range;
+
 /// How capacity is given back. Source: [P] sheet `cvss` §3.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -28,7 +30,7 @@ pub struct Shrunk {
 }
 
 /// A change of size under way.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Resizing {
     pub(crate) method: Method,
     pub(crate) blocks_before: u32,
@@ -44,4 +46,6 @@ pub(crate) struct Resizing {
     pub(crate) slack: bool,
     /// The first segment to look for valid blocks in; for holes, the segment above the next to look for free blocks in.
     pub(crate) next: u32,
+    /// Blocks marked as holes by this change of size.
+    pub(crate) marked: Vec<Range<u32>>,
 }

@@ -62,7 +62,6 @@ impl<D: Volume> FileSystem<D> {
         self.sync()?;
         let holes = u64::from(now - count_reserved - target) * u64::from(self.layout.segment_blocks);
         if method != Method::Holes {
-            holes::take_again(self, target)?;
             self.segments.set_limit(target);
             self.changed = true;
         }
@@ -75,6 +74,7 @@ impl<D: Volume> FileSystem<D> {
             given: 0,
             nodes: false,
             slack: false,
+            marked: Vec::new(),
             next: if method == Method::Holes { now } else { target },
         });
         Ok(())
@@ -84,7 +84,7 @@ impl<D: Volume> FileSystem<D> {
     ///
     /// Errors: there is no space after all, or the device fails. Then the size is what it was.
     pub fn shrink_step(&mut self, blocks_max: u32) -> Result<Option<Shrunk>, FsError> {
-        let Some(mut resizing) = self.resizing else {
+        let Some(mut resizing) = self.resizing.take() else {
             return Err(FsError::Invalid("no change of size is under way"));
         };
         let step = match resizing.method {
@@ -93,13 +93,9 @@ impl<D: Volume> FileSystem<D> {
         };
         match step {
             Ok(None) => self.resizing = Some(resizing),
-            Ok(Some(_)) => self.resizing = None,
-            Err(_) => {
-                self.resizing = None;
-                if resizing.method != Method::Holes {
-                    self.segments.set_limit(self.layout.segments_in(self.blocks));
-                }
-            }
+            Ok(Some(_)) => {}
+            Err(_) if resizing.method == Method::Holes => holes::undo(self, resizing.marked),
+            Err(_) => self.segments.set_limit(self.layout.segments_in(self.blocks)),
         }
         step
     }
@@ -176,12 +172,18 @@ impl<D: Volume> FileSystem<D> {
                 read = ahead::read_owners(self, segment..end, blocks_max - sources.len() as u32)?;
             }
             let first = self.layout.segment_first(segment);
-            let valid: Vec<u32> = self.segments.valid_in(segment).map(|within| first + within).collect();
+            // Holes go with the end when all is done.
+            let reserved = self.segments.reserved_in(segment);
+            let holes_only = self.segments.valid_count(segment) == reserved;
+            let valid = self.segments.valid_in(segment).map(|within| first + within).filter(|_| !holes_only);
+            let valid: Vec<u32> = valid.collect();
             for block in valid {
                 if sources.len() as u32 == blocks_max {
                     return Ok(sources);
                 }
-                if (self.owner(block)?.1 == WHOLE_NODE) == resizing.nodes {
+                let (nid, slot) = self.owner(block)?;
+                let is_hole = nid == 0 && reserved > 0;
+                if !is_hole && (slot == WHOLE_NODE) == resizing.nodes {
                     sources.push(block);
                 }
             }
@@ -242,6 +244,7 @@ impl<D: Volume> FileSystem<D> {
     }
 
     fn finish(&mut self, resizing: &Resizing) -> Result<Shrunk, FsError> {
+        holes::take_again(self, resizing.segments)?;
         let before = self.blocks;
         self.blocks = self.layout.segment_first(resizing.segments);
         self.changed = true;

@@ -113,6 +113,44 @@ fn a_read_that_fails_while_a_volume_shrinks_leaves_the_last_state_that_is_whole(
     }
 }
 
+#[test]
+fn a_change_of_size_that_fails_leaves_the_holes_that_there_were() {
+    let device = Failing { device: aged(), failing: None, failed: false, ended: Immediate::default() };
+    let mut fs = FileSystem::mount(device, Config::default()).expect("it works");
+    fs.shrink(BLOCKS - 200, Method::Holes).expect("it works");
+    let before = fs.usage();
+    assert!(before.reserved >= 128, "{before:?}");
+    for (method, blocks) in [(Method::Remap, 900), (Method::Relocate, 900), (Method::Holes, 1300)] {
+        let mut failures = 0;
+        for failing in 0.. {
+            let device = Failing { device: fs.device().device.clone(), ..fs.device().clone() };
+            let mut fs = FileSystem::mount(device, Config::default()).expect("it works");
+            fs.shrink_begin(BLOCKS - blocks, method).expect("it works");
+            (fs.device_mut().failing, fs.device_mut().failed) = (Some(failing), false);
+            let shrunk = loop {
+                match fs.shrink_step(32) {
+                    Ok(None) => {}
+                    Ok(Some(_)) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            if !fs.device().failed {
+                shrunk.expect("it works");
+                break;
+            }
+            assert!(matches!(shrunk, Err(FsError::Device(_))), "{method:?}, read {failing}: {shrunk:?}");
+            fs.device_mut().failing = None;
+            // A frozen one is what its last checkpoint says.
+            if fs.sync().is_ok() {
+                failures += 1;
+                assert_eq!(fs.usage().reserved, before.reserved, "{method:?}, read {failing}");
+                assert_whole(fs.into_device());
+            }
+        }
+        assert!(failures >= 1, "{method:?}");
+    }
+}
+
 /// A name in each of two directories, with so many others that each directory has several pages; the inodes of both.
 fn named() -> (MemoryDevice, u32, u32) {
     let format = Format { segment_blocks: 32, id: 9 };

@@ -125,6 +125,8 @@ pub(super) struct TimedDrive {
     /// When the background may issue its next command.
     later_ns: u64,
     window: DriveWindow,
+    /// Blocks that a remap wrote again, for want of room in the protected log.
+    copied: u64,
     is_worn_out: bool,
 }
 
@@ -160,6 +162,7 @@ impl TimedDrive {
             later_under_way: VecDeque::new(),
             later_ns: 0,
             window: DriveWindow::default(),
+            copied: 0,
             is_worn_out: false,
         }
     }
@@ -178,6 +181,11 @@ impl TimedDrive {
     pub(super) fn commands(&self) -> u64 {
         let traffic = &self.data.traffic;
         traffic.reads + traffic.writes + traffic.flushes + traffic.trims + traffic.remaps
+    }
+
+    /// Blocks that remaps have written again, since the protected log was full.
+    pub(super) fn copied(&self) -> u64 {
+        self.copied
     }
 
     /// The caller's time, in nanoseconds.
@@ -461,6 +469,7 @@ impl TimedDrive {
         match self.ftl.remap(to, from) {
             Ok(()) | Err(RemapError::Unmapped { .. }) => Ok(()),
             Err(RemapError::Full { .. }) => {
+                self.copied += 1;
                 self.ftl.trim(from);
                 self.program(to)
             }
@@ -564,6 +573,19 @@ mod tests {
         });
         // After the third page nothing was ever written, and after the last is nothing.
         assert_eq!([exact, beyond], [[1, 1, 1, 1], [2, 2, 1, 1]]);
+    }
+
+    #[test]
+    fn a_remap_beyond_the_protected_log_is_a_copy() {
+        let device = device(Design::Artifact, None);
+        let ftl = Ftl::new(&device.geometry(), device.ftl()).expect("the drive is possible");
+        let entries = ftl.config().remap_entries;
+        let mut drive = TimedDrive::new(ftl, &device, 0, usize::MAX);
+        for block in 0..entries + 9 {
+            drive.age(2 * block).expect("it is new");
+            drive.remap(2 * block + 1, 2 * block).expect("it is there");
+        }
+        assert_eq!(drive.copied(), 9);
     }
 
     #[test]

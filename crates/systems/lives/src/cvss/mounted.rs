@@ -310,8 +310,11 @@ impl Mounted {
 
     /// Steps 4 to 6 of the manager's sequence; whether the file system shrank.
     fn shrink(&mut self, pages: u32) -> Result<bool, Stop> {
+        let before = self.drive().copied();
         let moved = self.files.shrink(pages)?;
-        self.figures.remapped_pages.0 += moved.unwrap_or(0);
+        let copied = self.drive().copied() - before;
+        self.figures.remapped_pages.0 += moved.unwrap_or(0).saturating_sub(copied);
+        self.figures.remapped_pages.1 += copied;
         Ok(moved.is_some())
     }
 
