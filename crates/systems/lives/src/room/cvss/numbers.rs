@@ -229,9 +229,15 @@ fn fast_for_good(life: &CapacityRecord) -> f64 {
     last.map_or(0.0, |sample| sample.written_bytes)
 }
 
+/// Error rate in percent at which the sensitivity analysis retires superblocks where it varies something else. Source: [P] §5.5.4
+const DEFAULT_PERCENT: u32 = 5;
+
 /// Row 21: retries over each life, from the error rate, for each page that the host reads.
 fn errors() -> Vec<CapacityNumber> {
-    let with = |design, bits| CvssRun { ecc_bits: Some(bits), ..Job::Artifact.life(design, ZIPF_30) };
+    let with = |design: Design, bits| {
+        let rate_percent = design.is_variable().then_some(DEFAULT_PERCENT);
+        CvssRun { ecc_bits: Some(bits), rate_percent, ..Job::Artifact.life(design, ZIPF_30) }
+    };
     let ratio = |lives: &[&CapacityRecord]| lives[0].retries_per_read / lives[1].retries_per_read;
     vec![
         number("retries-50", [with(Traditional, 50), with(Artifact, 50)], ratio),
@@ -280,4 +286,18 @@ pub(super) fn number(
     value: impl Fn(&[&CapacityRecord]) -> f64 + Send + Sync + 'static,
 ) -> CapacityNumber {
     Number::of(id, runs, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_drive_of_row_21_retires_at_the_default_rate() {
+        for number in errors() {
+            let rates: Vec<_> = number.runs.iter().map(|run| (run.design, run.ecc_bits, run.rate_percent)).collect();
+            assert_eq!((rates[0].0, rates[0].2), (Traditional, None), "{}", number.id);
+            assert_eq!(rates[1], (Artifact, Some(50), Some(5)), "{}", number.id);
+        }
+    }
 }
