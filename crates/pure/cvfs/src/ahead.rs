@@ -31,6 +31,23 @@ pub(crate) fn read_owners<D: Volume>(
     Ok(next)
 }
 
+/// Reads the owners of the blocks of segments from `segment` down together, of as many as have room for `blocks` blocks between valid
+/// ones; the last segment of them.
+pub(crate) fn read_owners_down<D: Volume>(fs: &mut FileSystem<D>, segment: u32, blocks: u32) -> Result<u32, FsError> {
+    let (mut next, mut left) = (segment + 1, blocks);
+    let mut wanted = Vec::new();
+    while next > 0 && left > 0 {
+        next -= 1;
+        let room = fs.segments.slack_in(next);
+        if room > 0 {
+            wanted.push(next);
+        }
+        left = left.saturating_sub(room);
+    }
+    fs.owners.load_together(&mut fs.device, wanted)?;
+    Ok(next)
+}
+
 /// Reads what points to these blocks: their owners, then the addresses of the owning nodes, and then these nodes. Nodes that are moved
 /// as a whole are read only if `whole` says so.
 pub(crate) fn read_holders<D: Volume>(fs: &mut FileSystem<D>, blocks: &[u32], whole: bool) -> Result<(), FsError> {

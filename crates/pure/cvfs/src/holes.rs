@@ -6,6 +6,7 @@
 //!
 //! Source: \[P\] sheet `cvss` §3.1: an available range of free space from the end is marked as allocated.
 
+use crate::ahead;
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::node::WHOLE_NODE;
@@ -23,6 +24,8 @@ pub(crate) fn step<D: Volume>(
 ) -> Result<Option<Shrunk>, FsError> {
     let segment_blocks = fs.layout.segment_blocks;
     let mut count = 0;
+    // Owners of the segments with slack from here on are in memory.
+    let mut read = u32::MAX;
     while resizing.given < resizing.wanted && count < blocks_max.max(segment_blocks) {
         let Some(segment) = resizing.next.checked_sub(1) else {
             if resizing.slack {
@@ -37,7 +40,12 @@ pub(crate) fn step<D: Volume>(
         }
         // Fewer free blocks must leave room for the next checkpoint.
         fs.prepare(Cost { new: 0, dirty: u64::from(segment_blocks), frees: false })?;
-        let most = (resizing.wanted - resizing.given).min(u64::from(segment_blocks)) as u32;
+        let left = resizing.wanted - resizing.given;
+        if resizing.slack && segment < read {
+            let blocks = left.min(u64::from(blocks_max.max(segment_blocks) - count)) as u32;
+            read = ahead::read_owners_down(fs, segment, blocks)?;
+        }
+        let most = left.min(u64::from(segment_blocks)) as u32;
         let first = fs.layout.segment_first(segment);
         let places = give_back(fs, segment, most)?;
         resizing.given += places.len() as u64;

@@ -71,3 +71,29 @@ fn a_batch_of_blocks_is_moved_with_few_waits() {
         assert!(report.is_clean(), "{:?}", report.problems);
     }
 }
+
+#[test]
+fn owners_of_segments_with_slack_are_read_together() {
+    let format = Format { segment_blocks: 512, id: 9 };
+    let mut fs = FileSystem::format(MemoryDevice::new(BLOCKS), format, Config::default(), 0).expect("it works");
+    for number in 0..1600 {
+        let name = format!("{number}");
+        let ino = fs.create(ROOT, name.as_bytes(), NewInode::of(Kind::File, 0o644), 0).expect("it works");
+        fs.write(ino, 0, &vec![1; PAGES * BLOCK_BYTES], 0).expect("it works");
+    }
+    for number in (0..1600).step_by(2) {
+        fs.unlink(ROOT, format!("{number}").as_bytes(), 0).expect("it works");
+    }
+    fs.sync().expect("it works");
+    let counting = Counting { device: fs.into_device(), under_way: false, waits: 0 };
+    let mut fs = FileSystem::mount(counting, Config::default()).expect("it works");
+    fs.device_mut().waits = 0;
+    let (before, blocks) = (fs.usage(), 55 * 512);
+    let shrunk = fs.shrink(before.blocks - blocks, Method::Holes).expect("it works");
+    let whole = before.segments_free - fs.usage().segments_free;
+    assert!(shrunk.blocks_given == u64::from(blocks) && whole < 30, "{shrunk:?}, {whole} whole segments");
+    // At least 50 segments have given half of their blocks.
+    assert!(fs.device().waits < 20, "{} waits", fs.device().waits);
+    let report = fs.check().expect("it works");
+    assert!(report.is_clean(), "{:?}", report.problems);
+}
