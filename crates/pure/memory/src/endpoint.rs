@@ -275,6 +275,11 @@ impl Endpoint {
         self.kept.len() >= self.kept.capacity()
     }
 
+    /// Figures begin: collection of garbage falls due, where the medium is one on which it is to be then.
+    pub fn fall_due(&mut self, now: SimTime) {
+        self.medium.fall_due(now);
+    }
+
     /// Puts a page into the internal DRAM without time, as an earlier run would have left it, into the part for data worth keeping or for
     /// other data. `changed` says whether it differs from the medium.
     pub fn warm(&mut self, address: u64, changed: bool, bufferable: bool) {

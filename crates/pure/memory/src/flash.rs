@@ -44,7 +44,7 @@ pub struct FlashConfig {
     pub collect_always_below: f64,
     /// Whether the drive begins as after overwriting it at random for long; it is filled in sequence otherwise.
     pub worn_in: bool,
-    /// Whether collection is due when the run begins, as it is now and then on a drive that is overwritten; it has caught up otherwise.
+    /// Whether collection is due when figures begin, as it is now and then on a drive that is overwritten; it has caught up otherwise.
     pub collection_due: bool,
     /// Seed of that state.
     pub seed: u64,
@@ -166,14 +166,14 @@ impl Flash {
         };
         flash.catch_up();
         flash.making_way = config.suspend.map(|suspend| Box::new(MakingWay::new(suspend, dies)));
-        if config.collection_due {
-            flash.fall_due();
-        }
         Ok(flash)
     }
 
-    /// Overwrites pages at random until collection is due.
-    fn fall_due(&mut self) {
+    /// Overwrites pages at random without time until collection is due, where the drive is one on which it is to be when figures begin.
+    pub fn fall_due(&mut self, now: SimTime) {
+        if !self.config.collection_due {
+            return;
+        }
         let mut rng = Rng::named(self.config.seed, "memory.flash.due");
         while !self.ftl.reclaim_needed() {
             let page = rng.below(u64::from(self.pages())) as u32;
@@ -181,7 +181,7 @@ impl Flash {
                 self.ftl.row_programmed(row.number);
             }
         }
-        self.next_round = Some(SimTime::ZERO);
+        self.next_round = Some(self.next_round.unwrap_or(now));
     }
 
     /// Ends the collection that a drive which was overwritten for long is behind with: this one collects as far as its
@@ -534,6 +534,19 @@ mod tests {
         assert_eq!(flash.read(AT(10), 0), AT(10 + 3 + 1));
         assert_eq!(flash.read(AT(10), 0), AT(10 + 2 * (3 + 1)), "the die is busy until its page is sent");
         assert_eq!(flash.counters().waited, SimSpan::from_us(4));
+    }
+
+    #[test]
+    fn collection_is_due_when_it_is_asked_for_and_not_before() {
+        let mut flash = Flash::new(FlashConfig { collection_due: true, ..config() }).expect("it is possible");
+        assert!(!flash.is_collecting(AT(1000)), "what comes before figures would end it");
+        flash.fall_due(AT(2000));
+        assert!(flash.is_collecting(AT(2000)));
+        flash.read(AT(2000), 0);
+        assert!(flash.counters().rounds > 0);
+        let mut other = Flash::new(config()).expect("it is possible");
+        other.fall_due(AT(2000));
+        assert!(!other.is_collecting(AT(2000)), "this one has caught up");
     }
 
     #[test]

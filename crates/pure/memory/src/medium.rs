@@ -124,6 +124,13 @@ impl Medium {
         }
     }
 
+    /// Lets collection of garbage fall due, as [`Flash::fall_due`] does.
+    pub fn fall_due(&mut self, now: SimTime) {
+        if let Self::Flash(flash) = self {
+            flash.fall_due(now);
+        }
+    }
+
     /// Whether garbage is being collected at `now`, or is to be at once.
     pub fn is_collecting(&self, now: SimTime) -> bool {
         self.flash().is_some_and(|flash| flash.is_collecting(now))

@@ -348,6 +348,10 @@ pub(crate) fn run_prepared(
                 if !go_on(&mut machine, &mut sources, warm)? {
                     return Ok(None);
                 }
+                let now = machine.now();
+                if let Some(endpoint) = machine.memory_mut().endpoint_mut().filter(|_| window == 0) {
+                    endpoint.fall_due(now);
+                }
             }
             let so_far = &mut so_far[number];
             let here = Counts::of(&machine);
