@@ -7,7 +7,7 @@ use crate::fs::{FileSystem, ROOT};
 use crate::holes::is_given_back;
 use crate::layout::Layout;
 use crate::node::{HOLE, Inode, Kind, WHOLE_NODE};
-use flashyard_blk::Volume;
+use flashyard_blk::{Volume, VolumeError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Problems reported in words; the others are counted.
@@ -90,7 +90,7 @@ impl<D: Volume> FileSystem<D> {
         self.claim(at, nid, WHOLE_NODE, seen, report)?;
         let node = match self.node(nid) {
             Ok(node) => node.clone(),
-            Err(FsError::Device(error)) => return Err(error.into()),
+            Err(FsError::Device(error)) if !matches!(error, VolumeError::Unread { .. }) => return Err(error.into()),
             Err(error) => {
                 report.tell(|| format!("node {nid}: {error}"));
                 return Ok(());
@@ -221,7 +221,9 @@ impl<D: Volume> FileSystem<D> {
                 Kind::Symlink => report.symlinks += 1,
             }
             let found = links.get(ino).copied().unwrap_or(0);
-            if found != inode.links || (found == 0 && !self.orphans.contains(ino)) {
+            if found == 0 && self.orphans.contains(ino) && !self.open.contains_key(ino) {
+                report.tell(|| format!("inode {ino} has no name, and could not be deleted"));
+            } else if found != inode.links || (found == 0 && !self.orphans.contains(ino)) {
                 report.tell(|| format!("inode {ino} has {found} names, and {} counted", inode.links));
             }
         }

@@ -45,6 +45,7 @@ mod segments;
 mod shrink;
 mod slack;
 mod table;
+mod walk;
 
 pub use device::{BLOCK_BYTES, DeviceCosts, MemoryDevice, Traffic};
 pub use direct::{blocks_of_file, overwrite};

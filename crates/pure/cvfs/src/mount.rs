@@ -12,6 +12,7 @@ use crate::names::NewInode;
 use crate::node::{Kind, Node};
 use crate::segments::SegmentMap;
 use crate::table::PairTable;
+use crate::walk::check_nodes;
 use flashyard_blk::{Blocking, Volume};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,6 +64,7 @@ impl<D: Volume> FileSystem<D> {
     }
 
     /// Mounts the file system on the device: the newest checkpoint, with announced remaps and deletions completed.
+    /// A deleted file whose nodes cannot be read stays as it is.
     ///
     /// Errors: no file system, a damaged one, the device fails.
     pub fn mount(device: D, config: Config) -> Result<Self, FsError> {
@@ -82,8 +84,11 @@ impl<D: Volume> FileSystem<D> {
         fs.finish_remaps(&checkpoint.moves)?;
         for ino in checkpoint.orphans {
             fs.prepare(crate::fs::Cost { new: 0, dirty: 12, frees: true })?;
-            fs.orphans.remove(&ino);
-            fs.delete_inode(ino)?;
+            // What cannot be read cannot be deleted: it stays, a check reports it, and all else is there.
+            if check_nodes(&mut fs, ino, 0).is_ok() {
+                fs.orphans.remove(&ino);
+                fs.delete_inode(ino)?;
+            }
         }
         fs.sync()?;
         Ok(fs)

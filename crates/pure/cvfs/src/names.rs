@@ -6,6 +6,7 @@ use crate::error::FsError;
 use crate::fs::{Cost, FileSystem, ROOT};
 use crate::layout::ORPHANS_MAX;
 use crate::node::{Inode, Kind};
+use crate::walk::check_nodes;
 use flashyard_blk::Volume;
 
 /// Blocks that deleting a name and its file makes dirty at most: two pages and four inodes, and leaves.
@@ -72,6 +73,17 @@ fn whole<D: Volume, T>(
     let done = change(fs);
     fs.frozen |= done.is_err();
     done
+}
+
+/// Whether an inode that loses a name can be deleted, if it is. Space must be prepared.
+///
+/// Errors: a node of it cannot be read.
+fn check_gone<D: Volume>(fs: &mut FileSystem<D>, ino: u32) -> Result<(), FsError> {
+    let inode = fs.inode(ino)?;
+    let is_directory = inode.kind == Kind::Directory;
+    // Directories go at once where no checkpoint can name another one.
+    let stays = fs.open.contains_key(&ino) && !(is_directory && fs.orphans.len() >= ORPHANS_MAX);
+    if stays || (inode.links > 1 && !is_directory) { Ok(()) } else { check_nodes(fs, ino, 0) }
 }
 
 impl<D: Volume> FileSystem<D> {
@@ -164,6 +176,7 @@ impl<D: Volume> FileSystem<D> {
         }
         self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
         self.check_orphans(ino)?;
+        check_gone(self, ino)?;
         whole(self, |fs| {
             fs.remove_name(parent, name)?;
             fs.drop_link(ino, now)?;
@@ -177,6 +190,7 @@ impl<D: Volume> FileSystem<D> {
     pub fn remove_directory(&mut self, parent: u32, name: &[u8], now: u64) -> Result<(), FsError> {
         let ino = self.empty_directory(parent, name)?;
         self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
+        check_gone(self, ino)?;
         whole(self, |fs| {
             fs.remove_name(parent, name)?;
             fs.drop_directory(ino)?;
@@ -206,6 +220,9 @@ impl<D: Volume> FileSystem<D> {
             && of != Kind::Directory
         {
             self.check_orphans(target)?;
+        }
+        if let Some((target, _)) = target {
+            check_gone(self, target)?;
         }
         whole(self, |fs| {
             if let Some((target, of)) = target {
@@ -281,7 +298,7 @@ impl<D: Volume> FileSystem<D> {
 
     /// Takes one [`Self::open`] back; a file without a name goes with the last one.
     ///
-    /// Errors: the device fails.
+    /// Errors: the device fails; a file whose nodes cannot be read stays without a name.
     pub fn release(&mut self, ino: u32) -> Result<(), FsError> {
         let Some(count) = self.open.get_mut(&ino) else { return Ok(()) };
         *count -= 1;
@@ -291,6 +308,7 @@ impl<D: Volume> FileSystem<D> {
         self.open.remove(&ino);
         if self.orphans.contains(&ino) {
             self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
+            check_nodes(self, ino, 0)?;
             self.orphans.remove(&ino);
             self.delete_inode(ino)?;
         }

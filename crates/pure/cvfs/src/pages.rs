@@ -6,6 +6,7 @@ use crate::error::FsError;
 use crate::fs::{Cost, FileSystem};
 use crate::log::Log;
 use crate::node::{FILE_BYTES_MAX, HOLE, Kind, UNWRITTEN};
+use crate::walk::check_nodes;
 use flashyard_blk::{Piece, Volume};
 use std::collections::btree_map::Entry;
 use std::ops::Range;
@@ -223,7 +224,7 @@ impl<D: Volume> FileSystem<D> {
 
     /// Cuts a file off, or makes it longer with a hole.
     ///
-    /// Errors: no such inode, a directory, too large, the device fails.
+    /// Errors: no such inode, a directory, too large, a node that cannot be read (then nothing has changed), the device fails.
     pub fn truncate(&mut self, ino: u32, size: u64, now: u64) -> Result<(), FsError> {
         let inode = self.inode(ino)?;
         if inode.kind == Kind::Directory {
@@ -236,12 +237,17 @@ impl<D: Volume> FileSystem<D> {
         self.prepare(Cost { new: 0, dirty: 6, frees: true })?;
         let last = size / PAGE;
         if size < inode.size {
-            self.cut(ino, size.div_ceil(PAGE))?;
-            if !size.is_multiple_of(PAGE) && self.block_of(ino, last)? != HOLE {
-                let mut bytes = self.page(ino, last)?;
+            check_nodes(self, ino, size.div_ceil(PAGE))?;
+            let is_cut = !size.is_multiple_of(PAGE) && self.block_of(ino, last)? != HOLE;
+            let tail = if is_cut { Some(self.page(ino, last)?) } else { None };
+            let done = self.cut(ino, size.div_ceil(PAGE)).and_then(|()| {
+                let Some(mut bytes) = tail else { return Ok(()) };
                 bytes[(size % PAGE) as usize..].fill(0);
-                self.put_page(ino, last, bytes)?;
-            }
+                self.put_page(ino, last, bytes).map(drop)
+            });
+            // Half of what goes is gone in memory, all of it is there in the last checkpoint.
+            self.frozen |= done.is_err();
+            done?;
         }
         let inode = self.inode_mut(ino)?;
         inode.size = size;
