@@ -60,6 +60,10 @@ impl Directory {
             self.names.insert(entry.name, (entry.ino, entry.kind, number));
             at = end;
         }
+        // An entry that lost its inode would hide all those after it.
+        if page[at..].iter().any(|&byte| byte != 0) {
+            return Err(damaged(()));
+        }
         self.used.push(at as u16);
         Ok(())
     }

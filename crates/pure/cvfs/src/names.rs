@@ -75,6 +75,25 @@ fn whole<D: Volume, T>(
     done
 }
 
+/// Whether the inode of a directory's entry is one that the entry can name: directories have no checksums.
+///
+/// Errors: it is not, or cannot be read.
+fn check_entry<D: Volume>(fs: &mut FileSystem<D>, at: (u32, &[u8]), (ino, kind): (u32, Kind)) -> Result<(), FsError> {
+    let is_whole = match fs.inode(ino) {
+        Err(FsError::NotFound) => false,
+        found => {
+            let inode = found?;
+            let is_here = kind != Kind::Directory || (inode.parent == at.0 && ino != ROOT);
+            inode.kind == kind && inode.links > 0 && is_here
+        }
+    };
+    if is_whole {
+        return Ok(());
+    }
+    let page = fs.directory(at.0)?.page_of(at.1).unwrap_or(0);
+    Err(FsError::Corrupt { what: "directory", block: fs.block_of(at.0, page.into())? })
+}
+
 /// Whether an inode that loses a name can be deleted, if it is. Space must be prepared.
 ///
 /// Errors: a node of it cannot be read.
@@ -174,6 +193,7 @@ impl<D: Volume> FileSystem<D> {
         if kind == Kind::Directory {
             return Err(FsError::IsDirectory);
         }
+        check_entry(self, (parent, name), (ino, kind))?;
         self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
         self.check_orphans(ino)?;
         check_gone(self, ino)?;
@@ -211,6 +231,10 @@ impl<D: Volume> FileSystem<D> {
         }
         if target.is_some_and(|(target, _)| target == ino) {
             return Ok(());
+        }
+        check_entry(self, from, (ino, kind))?;
+        if let Some(target) = target {
+            check_entry(self, to, target)?;
         }
         self.check_rename(ino, kind, to, target)?;
         let page = self.page_for(to.0, to.1)?;
@@ -345,6 +369,7 @@ impl<D: Volume> FileSystem<D> {
         if kind != Kind::Directory {
             return Err(FsError::NotDirectory);
         }
+        check_entry(self, (parent, name), (ino, kind))?;
         if self.directory(ino)?.is_empty() { Ok(ino) } else { Err(FsError::NotEmpty) }
     }
 
@@ -355,7 +380,8 @@ impl<D: Volume> FileSystem<D> {
 
     fn drop_link(&mut self, ino: u32, now: u64) -> Result<(), FsError> {
         let inode = self.inode_mut(ino)?;
-        inode.links -= 1;
+        inode.links =
+            inode.links.checked_sub(1).ok_or(FsError::Corrupt { what: "count of names, inode", block: ino })?;
         inode.changed = now;
         if inode.links > 0 {
             return Ok(());
