@@ -501,7 +501,7 @@ impl Filesystem for Mounted {
         let usage = self.shared.fs().usage();
         let free = usage.capacity.saturating_sub(usage.used);
         let nodes = u64::from(usage.nodes_max);
-        reply.statfs(usage.capacity, free, free, nodes, nodes - u64::from(usage.nodes), 4096, 255, 4096);
+        reply.statfs(usage.capacity, free, free, nodes, nodes.saturating_sub(usage.nodes.into()), 4096, 255, 4096);
     }
 
     fn getxattr(&self, _: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {

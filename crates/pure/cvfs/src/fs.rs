@@ -92,7 +92,7 @@ pub struct Usage {
     pub reserved: u64,
     /// Pages in memory that are not on the device yet.
     pub pages_dirty: u64,
-    /// Free blocks not yet reported to the device.
+    /// Free blocks not yet reported to the device since mounting.
     pub discards_pending: u64,
     /// Free segments.
     pub segments_free: u32,
@@ -184,7 +184,7 @@ impl<D: Volume> FileSystem<D> {
             segment_blocks: self.layout.segment_blocks,
             blocks_min: self.blocks_min(),
             nodes: self.nodes.used,
-            nodes_max: self.addresses.entries() - 2,
+            nodes_max: self.addresses.entries() - 1,
         }
     }
 

@@ -149,6 +149,10 @@ impl<D: Volume> FileSystem<D> {
             // Pages of one call lie below two leaves at most, which share the nodes above or not.
             nodes = self.nodes_missing(ino, pages.start)? + self.nodes_missing(ino, last)?;
         }
+        // Number zero is that of no node.
+        if u64::from(self.nodes.used) + nodes + extra.new > u64::from(self.addresses.entries()) - 1 {
+            return Err(FsError::NoSpace);
+        }
         // The inode, and the leaves that may be changed.
         self.prepare(Cost { new: new + nodes + extra.new, dirty: count + nodes + 3 + extra.dirty, frees: false })
     }
