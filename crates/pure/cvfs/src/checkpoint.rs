@@ -6,7 +6,7 @@ use crate::error::FsError;
 use crate::layout::{Layout, MOVES_MAX, ORPHANS_MAX};
 use crate::log::LOGS;
 use crate::segments::Cursor;
-use flashyard_blk::{Blocking, Volume};
+use flashyard_blk::{Blocking, Volume, VolumeError};
 
 const MAGIC: u64 = 0x4356_4653_5041_434b;
 
@@ -16,6 +16,15 @@ pub(crate) struct Move {
     pub(crate) destination: u32,
     pub(crate) source: u32,
     pub(crate) count: u32,
+}
+
+/// What is found where a pack lies.
+enum Found {
+    Whole(Box<Checkpoint>),
+    /// None, or one that is not whole.
+    Torn,
+    /// The version where it can be read, and the error.
+    Unread(Option<u64>, VolumeError),
 }
 
 /// Everything that mounting needs and that is not in a table.
@@ -109,35 +118,55 @@ impl Checkpoint {
 
     /// The newest whole pack.
     ///
-    /// Errors: there is none.
+    /// Errors: there is none, or one cannot be read that might be newer.
     pub(crate) fn read(device: &mut Blocking<impl Volume>, layout: &Layout) -> Result<Self, FsError> {
         let mut newest: Option<Self> = None;
+        let mut unread = Vec::new();
         for first in layout.packs {
-            let newer = |found: &Self| newest.as_ref().is_none_or(|newest| found.version > newest.version);
-            newest = Self::read_pack(device, layout, first)?.filter(newer).or(newest);
+            match Self::read_pack(device, layout, first)? {
+                Found::Whole(found) if newest.as_ref().is_none_or(|newest| found.version > newest.version) => {
+                    newest = Some(*found);
+                }
+                Found::Whole(_) | Found::Torn => {}
+                Found::Unread(version, error) => unread.push((version, error)),
+            }
+        }
+        let newest_version = newest.as_ref().map(|newest| newest.version);
+        // An older state in place of one that counts would lose what was made durable.
+        let may_be_newer =
+            |version: Option<u64>| version.is_none_or(|version| newest_version.is_none_or(|newest| version > newest));
+        if let Some((_, error)) = unread.into_iter().find(|&(version, _)| may_be_newer(version)) {
+            return Err(error.into());
         }
         newest.ok_or(FsError::NotAFileSystem("no checkpoint"))
     }
 
-    fn read_pack(device: &mut Blocking<impl Volume>, layout: &Layout, first: u32) -> Result<Option<Self>, FsError> {
+    fn read_pack(device: &mut Blocking<impl Volume>, layout: &Layout, first: u32) -> Result<Found, FsError> {
         let mut header = zeros();
-        device.read(first, &mut header[..])?;
+        match device.read(first, &mut header[..]) {
+            Err(error @ VolumeError::Unread { .. }) => return Ok(Found::Unread(None, error)),
+            read => read?,
+        }
         let header = &header[..];
         if u64_at(header, 0) != MAGIC || u64_at(header, 8) != layout.id || !is_sealed(header) {
-            return Ok(None);
+            return Ok(Found::Torn);
         }
         let len = u32_at(header, 24) as usize;
         let blocks = len.div_ceil(BLOCK_BYTES);
         if blocks >= layout.pack_blocks as usize {
-            return Ok(None);
+            return Ok(Found::Torn);
         }
         let mut payload = vec![0; blocks * BLOCK_BYTES];
-        device.read(first + 1, &mut payload)?;
+        let version = u64_at(header, 16);
+        match device.read(first + 1, &mut payload) {
+            Err(error @ VolumeError::Unread { .. }) => return Ok(Found::Unread(Some(version), error)),
+            read => read?,
+        }
         payload.truncate(len);
         if crc32c::crc32c(&payload) != u32_at(header, 28) {
-            return Ok(None);
+            return Ok(Found::Torn);
         }
-        Ok(Self::decode(u64_at(header, 16), &payload))
+        Ok(Self::decode(version, &payload).map_or(Found::Torn, |found| Found::Whole(Box::new(found))))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::bytes::{is_sealed, put, seal, u32_at, u64_at};
 use crate::device::{BLOCK_BYTES, Block, zeros};
 use crate::error::FsError;
 use crate::table::TableShape;
-use flashyard_blk::{Blocking, Volume};
+use flashyard_blk::{Blocking, Volume, VolumeError};
 
 /// "CVFS" and the version of the format.
 const MAGIC: u64 = 0x4356_4653_0000_0003;
@@ -140,9 +140,17 @@ impl Layout {
     pub(crate) fn read_superblock(device: &mut Blocking<impl Volume>) -> Result<(Self, u32, bool), FsError> {
         let mut found: Option<(Self, u32)> = None;
         let mut agree = true;
+        let mut unread = None;
         for copy in 0..2_u64 {
             let mut block = zeros();
-            device.read(copy, &mut block[..])?;
+            match device.read(copy, &mut block[..]) {
+                // The other copy may be whole.
+                Err(error @ VolumeError::Unread { .. }) => {
+                    (agree, unread) = (false, Some(error));
+                    continue;
+                }
+                read => read?,
+            }
             let magic = u64_at(&block[..], 0);
             agree &= magic == MAGIC;
             if !(magic == MAGIC || MAGICS_BEFORE.contains(&magic)) || !is_sealed(&block[..]) {
@@ -155,7 +163,8 @@ impl Layout {
             agree &= found.is_none_or(|found| found == read);
             found.get_or_insert(read);
         }
-        let (layout, blocks_now) = found.ok_or(FsError::NotAFileSystem("no superblock"))?;
+        let missing = unread.map_or(FsError::NotAFileSystem("no superblock"), FsError::from);
+        let (layout, blocks_now) = found.ok_or(missing)?;
         Ok((layout, blocks_now, agree))
     }
 }
