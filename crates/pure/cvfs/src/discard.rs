@@ -1,7 +1,8 @@
 //! Reporting free blocks to the device, and when.
 //!
 //! A freed block becomes a candidate once the checkpoint that no longer needs it is durable. Candidates that are
-//! written again are candidates no longer.
+//! written again are candidates no longer. After a mount all free blocks are candidates: what was reported before is
+//! written nowhere.
 
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,6 +108,11 @@ pub(crate) struct Discards {
 impl Discards {
     pub(crate) fn freed(&mut self, block: u32) {
         self.freed.insert(block, block + 1);
+    }
+
+    /// Blocks that are free and may hold something, after a mount.
+    pub(crate) fn found(&mut self, first: u32, end: u32) {
+        self.ready.insert(first, end);
     }
 
     /// A block is about to be written: a trim that comes later would destroy it.

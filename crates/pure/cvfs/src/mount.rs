@@ -6,7 +6,7 @@ use crate::device::{blocks_of, trim, zeros};
 use crate::discard::Discards;
 use crate::error::FsError;
 use crate::fs::{Config, Counters, FileSystem, ROOT};
-use crate::holes::give_back;
+use crate::holes::{give_back, is_given_back};
 use crate::layout::{Format, Layout};
 use crate::names::NewInode;
 use crate::node::{Kind, Node};
@@ -112,6 +112,9 @@ impl<D: Volume> FileSystem<D> {
         self.nodes.used = checkpoint.nodes_used;
         self.nodes.next = checkpoint.next_nid;
         self.orphans = checkpoint.orphans.iter().copied().collect();
+        for segment in 0..self.layout.segments_in(self.blocks) {
+            find_free(self, segment);
+        }
         for segment in whole {
             give_back(self, segment, u32::MAX)?;
         }
@@ -127,5 +130,81 @@ impl<D: Volume> FileSystem<D> {
             trim(&mut self.device, self.blocks, end - self.blocks)?;
         }
         Ok(())
+    }
+}
+
+/// Makes the blocks of a segment that hold nothing candidates for a report to the device: the last checkpoint needs none
+/// of them.
+fn find_free<D: Volume>(fs: &mut FileSystem<D>, segment: u32) {
+    let first = fs.layout.segment_first(segment);
+    for (from, end) in fs.segments.runs_free(segment) {
+        fs.discards.found(first + from, first + end);
+    }
+    let reserved = fs.segments.reserved_in(segment);
+    if reserved == 0 {
+        return;
+    }
+    let mut given: Vec<u32> = fs.segments.valid_in(segment).map(|within| first + within).collect();
+    // A table that cannot be read is no reason against a mount.
+    given.retain(|&block| is_given_back(fs, block).unwrap_or(false));
+    if given.len() == reserved as usize {
+        given.iter().for_each(|&block| fs.discards.found(block, block + 1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MemoryDevice, Method};
+    use flashyard_units::{SimSpan, SimTime};
+
+    /// What the device holds is what is in use.
+    fn assert_reported(mut fs: FileSystem<MemoryDevice>) -> MemoryDevice {
+        for tick in 1..200 {
+            fs.tick(SimTime::ZERO + SimSpan::from_ms(tick * 10_050), false).expect("memory does not fail");
+        }
+        let mut used = 0;
+        for block in fs.layout.segment_first(0)..fs.blocks {
+            let place = fs.layout.place(block).expect("it is in a segment");
+            let holds = fs.segments.is_valid(place) && !is_given_back(&mut fs, block).expect("memory does not fail");
+            assert_eq!(fs.device().is_mapped(block), holds, "block {block}");
+            used += u64::from(holds);
+        }
+        assert_eq!((used, fs.usage().discards_pending), (fs.usage().used, 0));
+        fs.into_device()
+    }
+
+    #[test]
+    fn blocks_that_were_free_before_a_mount_are_reported_after_it() {
+        let format = Format { segment_blocks: 32, id: 3 };
+        let mut fs = FileSystem::format(MemoryDevice::new(3000), format, Config::default(), 0).expect("it has room");
+        let [gone, stays] = [&b"gone"[..], b"stays"]
+            .map(|name| fs.create(ROOT, name, NewInode::of(Kind::File, 0o644), 0).expect("it has room"));
+        for page in 0..300 {
+            for ino in [gone, stays] {
+                fs.write(ino, page * 4096, &[7; 4096], 0).expect("it has room");
+            }
+            if page % 50 == 0 {
+                fs.sync().expect("memory does not fail");
+            }
+        }
+        fs.sync().expect("memory does not fail");
+        fs.unlink(ROOT, b"gone", 0).expect("it is there");
+        fs.sync().expect("memory does not fail");
+        // Written beside the last checkpoint, and lost.
+        fs.write(stays, 0, &[8; 100 * 4096], 0).expect("it has room");
+        fs.write_pages().expect("memory does not fail");
+        let fs = FileSystem::mount(fs.into_device(), Config::default()).expect("it is whole");
+        let mut fs = FileSystem::mount(assert_reported(fs), Config::default()).expect("it is whole");
+        fs.write(stays, 0, &[9; 100 * 4096], 0).expect("it has room");
+        fs.sync().expect("memory does not fail");
+        fs.shrink(2000, Method::Holes).expect("it has room");
+        assert!(fs.usage().reserved > 0);
+        let fs = FileSystem::mount(fs.into_device(), Config::default()).expect("it is whole");
+        let mut fs = FileSystem::mount(assert_reported(fs), Config::default()).expect("it is whole");
+        assert!(fs.check().expect("memory does not fail").is_clean());
+        let mut found = vec![0; 4096];
+        fs.read(stays, 299 * 4096, &mut found).expect("it is there");
+        assert_eq!(found, [7; 4096]);
     }
 }

@@ -303,6 +303,21 @@ impl SegmentMap {
         (0..self.segment_blocks).filter(move |&within| self.is_valid((segment, within)))
     }
 
+    /// Blocks of a segment that are not valid, in runs: the place of the first one and the end of each.
+    pub(crate) fn runs_free(&self, segment: u32) -> Vec<(u32, u32)> {
+        if self.valid_count(segment) == 0 {
+            return vec![(0, self.segment_blocks)];
+        }
+        let mut runs = Vec::<(u32, u32)>::new();
+        for within in (0..self.segment_blocks).filter(|&within| !self.is_valid((segment, within))) {
+            match runs.last_mut() {
+                Some(last) if last.1 == within => last.1 += 1,
+                _ => runs.push((within, within + 1)),
+            }
+        }
+        runs
+    }
+
     pub(crate) fn valid_count(&self, segment: u32) -> u32 {
         self.segments[segment as usize].valid
     }
