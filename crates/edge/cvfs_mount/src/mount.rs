@@ -50,6 +50,16 @@ struct Shared {
 }
 
 impl Shared {
+    fn new(fs: FileSystem<Device>) -> Self {
+        Self {
+            fs: Mutex::new(fs),
+            shrinking: Mutex::new("none".to_owned()),
+            resizing: AtomicBool::new(false),
+            requests: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+        }
+    }
+
     fn fs(&self) -> MutexGuard<'_, FileSystem<Device>> {
         self.requests.fetch_add(1, Ordering::Relaxed);
         self.quiet()
@@ -100,13 +110,23 @@ impl Shared {
         }
     }
 
+    /// Begins a change of size that a program asks for.
+    fn begin(&self, Asked { bytes, method }: Asked) -> Result<(), FsError> {
+        let blocks = u32::try_from(bytes / 4096).unwrap_or(u32::MAX);
+        let mut told = self.tell();
+        self.fs().shrink_begin(blocks, method)?;
+        UNDER_WAY.clone_into(&mut told);
+        self.resizing.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn resize(&self) {
+        // Both locks, in the order of all others: a program that asks for the next change finds this one under way or over.
+        let mut told = self.tell();
         let step = self.quiet().shrink_step(STEP_BLOCKS);
         if matches!(step, Ok(None)) {
             return;
         }
-        // A program that asks for the next change waits for both: its own text would be lost otherwise.
-        let mut told = self.tell();
         self.resizing.store(false, Ordering::Relaxed);
         *told = match step {
             Ok(shrunk) => shrunk.map_or_else(String::new, |shrunk| {
@@ -130,13 +150,7 @@ pub struct Mounted {
 ///
 /// Errors: the kernel does not let us, or takes the mount away.
 pub fn mount(fs: FileSystem<Device>, directory: &Path, ready: impl FnOnce(SessionUnmounter)) -> Result<(), MountError> {
-    let shared = Arc::new(Shared {
-        fs: Mutex::new(fs),
-        shrinking: Mutex::new("none".to_owned()),
-        resizing: AtomicBool::new(false),
-        requests: AtomicU64::new(0),
-        over: AtomicBool::new(false),
-    });
+    let shared = Arc::new(Shared::new(fs));
     let failed = |source| MountError { path: directory.display().to_string(), source };
     let ours = Arc::clone(&shared);
     let clock = thread::Builder::new().name("cvfs-clock".to_owned()).spawn(move || ours.pass_time());
@@ -525,18 +539,11 @@ impl Filesystem for Mounted {
         if request.uid() != 0 {
             return reply.error(Errno::EPERM);
         }
-        let Some(Asked { bytes, method }) = Asked::parse(value) else { return reply.error(Errno::EINVAL) };
-        let blocks = u32::try_from(bytes / 4096).unwrap_or(u32::MAX);
-        let mut told = self.shared.tell();
-        let begun = self.shared.fs().shrink_begin(blocks, method);
-        if begun.is_ok() {
-            UNDER_WAY.clone_into(&mut told);
-            self.shared.resizing.store(true, Ordering::Relaxed);
-            if let Some(clock) = &self.clock {
-                clock.thread().unpark();
-            }
+        let Some(asked) = Asked::parse(value) else { return reply.error(Errno::EINVAL) };
+        let begun = self.shared.begin(asked);
+        if let Some(clock) = self.clock.as_ref().filter(|_| begun.is_ok()) {
+            clock.thread().unpark();
         }
-        drop(told);
         empty(reply, begun);
     }
 }
@@ -552,4 +559,43 @@ fn place_of(name: &[u8], taken: &BTreeMap<u64, (Vec<u8>, u32, Kind)>) -> u64 {
         place += 1;
     }
     place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flashyard_cvfs::{Config, Format, MemoryDevice, Method};
+
+    #[test]
+    fn a_change_of_size_that_is_asked_for_at_the_end_of_another_one_happens() {
+        let format = Format { segment_blocks: 16, id: 1 };
+        for round in 0..20 {
+            let device: Device = Box::new(MemoryDevice::new(2000));
+            let shared = Shared::new(FileSystem::format(device, format, Config::default(), 0).expect("it has room"));
+            let asked = |blocks: u64| Asked { bytes: blocks * 4096, method: Method::Relocate };
+            shared.begin(asked(1500)).expect("no other one is under way");
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !shared.over.load(Ordering::Relaxed) {
+                        if shared.resizing.load(Ordering::Relaxed) {
+                            shared.resize();
+                        }
+                        thread::sleep(Duration::from_micros(50));
+                    }
+                });
+                while let Err(error) = shared.begin(asked(1000)) {
+                    assert_eq!(error, FsError::Busy);
+                    thread::sleep(Duration::from_micros(10));
+                }
+                while shared.resizing.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_micros(50));
+                }
+                shared.over.store(true, Ordering::Relaxed);
+            });
+            let blocks = shared.quiet().usage().blocks;
+            assert!((900..=1000).contains(&blocks), "round {round}: {blocks} blocks, {}", shared.tell());
+            assert!(shared.tell().starts_with(&format!("done: {blocks} blocks")), "round {round}: {}", shared.tell());
+            shared.begin(asked(800)).expect("no other one is under way");
+        }
+    }
 }
