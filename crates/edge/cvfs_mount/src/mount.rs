@@ -31,6 +31,9 @@ const CHECKPOINT: Duration = Duration::from_secs(5);
 /// Blocks that a change of size moves while programs wait.
 const STEP_BLOCKS: u32 = 1024;
 
+/// The permission bit by which what is new in a directory belongs to its group. Source: inode(7)
+const SETGID: u16 = 0o2000;
+
 /// Why there is no mount.
 #[derive(Debug, thiserror::Error)]
 #[error("no mount at {path}")]
@@ -231,6 +234,16 @@ fn attributes(ino: u32, inode: &Inode) -> FileAttr {
     }
 }
 
+/// Attributes of something new in a directory: with the setgid bit of that one it belongs to the same group, and a
+/// directory hands the bit on. Source: `inode_init_owner` of Linux
+fn owned(parent: &Inode, new: NewInode) -> NewInode {
+    if parent.mode & SETGID == 0 {
+        return new;
+    }
+    let bit = if new.kind == Kind::Directory { SETGID } else { 0 };
+    NewInode { mode: new.mode | bit, gid: parent.gid, ..new }
+}
+
 impl Mounted {
     /// An inode that the kernel knows from now on, until it forgets it: it must not become another one meanwhile.
     fn known(fs: &mut FileSystem<Device>, ino: u32) -> Result<FileAttr, FsError> {
@@ -250,6 +263,7 @@ impl Mounted {
     ) -> Result<FileAttr, FsError> {
         let new = NewInode { kind, mode: (mode & 0o7777) as u16, uid: request.uid(), gid: request.gid() };
         let mut fs = self.shared.fs();
+        let new = owned(&fs.inode(number(parent))?, new);
         let ino = match kind {
             Kind::Symlink => fs.symlink(number(parent), name.as_bytes(), target, new, now())?,
             _ => fs.create(number(parent), name.as_bytes(), new, now())?,
@@ -565,6 +579,23 @@ fn place_of(name: &[u8], taken: &BTreeMap<u64, (Vec<u8>, u32, Kind)>) -> u64 {
 mod tests {
     use super::*;
     use flashyard_cvfs::{Config, Format, MemoryDevice, Method};
+
+    #[test]
+    fn what_is_new_in_a_directory_with_the_setgid_bit_belongs_to_its_group() {
+        let mut fs =
+            FileSystem::format(MemoryDevice::new(2000), Format { segment_blocks: 16, id: 1 }, Config::default(), 0)
+                .expect("room");
+        let mut parent = fs.inode(flashyard_cvfs::ROOT).expect("it is there");
+        (parent.mode, parent.gid) = (0o755, 1000);
+        for kind in [Kind::File, Kind::Directory, Kind::Symlink] {
+            let new = NewInode { kind, mode: 0o640, uid: 3, gid: 4 };
+            parent.mode = 0o755;
+            assert_eq!(owned(&parent, new), new);
+            parent.mode = 0o2755;
+            let mode = if kind == Kind::Directory { 0o2640 } else { 0o640 };
+            assert_eq!(owned(&parent, new), NewInode { mode, gid: 1000, ..new });
+        }
+    }
 
     #[test]
     fn a_change_of_size_that_is_asked_for_at_the_end_of_another_one_happens() {
