@@ -197,8 +197,33 @@ fn number(ino: INodeNo) -> u32 {
     u32::try_from(ino.0).unwrap_or(0)
 }
 
+/// Nanoseconds since 1970 with their sign, as bits; the ends of their range, in 1677 and 2262, stand for what is beyond.
+fn bits_of(nanoseconds: i128) -> u64 {
+    nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64 as u64
+}
+
 fn nanoseconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
+    bits_of(match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() as i128,
+        Err(before) => -(before.duration().as_nanos() as i128),
+    })
+}
+
+/// A time that the kernel sends: `fuser` 0.18 adds the part of a second to the time before 1970, and it counts from there on.
+fn nanoseconds_sent(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or_else(
+        |before| {
+            let before = before.duration();
+            bits_of(i128::from(before.subsec_nanos()) - i128::from(before.as_secs()) * 1_000_000_000)
+        },
+        |_| nanoseconds(time),
+    )
+}
+
+fn time_of(nanoseconds: u64) -> SystemTime {
+    let signed = nanoseconds as i64;
+    let span = Duration::from_nanos(signed.unsigned_abs());
+    if signed < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
 }
 
 fn now() -> u64 {
@@ -214,14 +239,13 @@ fn file_type(kind: Kind) -> FileType {
 }
 
 fn attributes(ino: u32, inode: &Inode) -> FileAttr {
-    let time = |nanoseconds| UNIX_EPOCH + Duration::from_nanos(nanoseconds);
     FileAttr {
         ino: INodeNo(ino.into()),
         size: inode.size,
         blocks: inode.pages * 8,
-        atime: time(inode.accessed),
-        mtime: time(inode.modified),
-        ctime: time(inode.changed),
+        atime: time_of(inode.accessed),
+        mtime: time_of(inode.modified),
+        ctime: time_of(inode.changed),
         crtime: UNIX_EPOCH,
         kind: file_type(inode.kind),
         perm: inode.mode,
@@ -347,7 +371,7 @@ impl Filesystem for Mounted {
         reply: ReplyAttr,
     ) {
         let time = |time: TimeOrNow| match time {
-            TimeOrNow::SpecificTime(time) => nanoseconds(time),
+            TimeOrNow::SpecificTime(time) => nanoseconds_sent(time),
             TimeOrNow::Now => now(),
         };
         let changes = Attributes {
@@ -595,6 +619,22 @@ mod tests {
             let mode = if kind == Kind::Directory { 0o2640 } else { 0o640 };
             assert_eq!(owned(&parent, new), NewInode { mode, gid: 1000, ..new });
         }
+    }
+
+    #[test]
+    fn times_before_1970_are_times() {
+        for (seconds, part) in [(0, 0), (1, 200_000_000), (304_000_000, 0), (1 << 33, 5)] {
+            let span = Duration::new(seconds, part);
+            for time in [UNIX_EPOCH - span, UNIX_EPOCH + span] {
+                assert_eq!(time_of(nanoseconds(time)), time);
+            }
+        }
+        // 1.2 s before, as two seconds before and 0.8 s after that.
+        assert_eq!(
+            time_of(nanoseconds_sent(UNIX_EPOCH - Duration::new(2, 800_000_000))),
+            UNIX_EPOCH - Duration::from_millis(1200)
+        );
+        assert_eq!(nanoseconds(UNIX_EPOCH - Duration::from_secs(1 << 40)) as i64, i64::MIN);
     }
 
     #[test]

@@ -173,10 +173,11 @@ fn names_behave_as_programs_expect() {
         "mkdir -p a/b; echo one > a/f; ln a/f a/g; ln -s ../f a/b/l; mv a/g a/b/h; chmod 640 a/f; touch -d @1000000000 a/f
          cat a/b/h; readlink a/b/l; stat -c '%h %a %s %Y' a/f; exec 3< a/f; rm a/f a/b/h; cat <&3; exec 3<&-
          truncate -s 1G sparse; stat -c '%s %b' sparse; rmdir a 2>/dev/null || echo full; rm -r a; ls
+         touch -d '1960-05-05 12:00:00.25 UTC' old; stat -c %Y old; TZ=UTC stat -c %y old; rm old
          mkdir sg; chgrp 1000 sg; chmod 2775 sg; mkdir sg/d; : > sg/f; stat -c '%g %A' sg/d sg/f; rm -r sg
          mkdir many; for n in $(seq 1 2000); do : > many/$n; done; ls many | wc -l; rm -r many; ls -a",
     );
-    let expect = "one\n../f\n2 640 4 1000000000\none\n1073741824 0\nfull\nsparse\n1000 drwxr-sr-x\n1000 -rw-r--r--\n2000\n.\n..\nsparse\n";
+    let expect = "one\n../f\n2 640 4 1000000000\none\n1073741824 0\nfull\nsparse\n-304776000\n1960-05-05 12:00:00.250000000 +0000\n1000 drwxr-sr-x\n1000 -rw-r--r--\n2000\n.\n..\nsparse\n";
     assert_eq!(told, expect);
     volume.again();
 }

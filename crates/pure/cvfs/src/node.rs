@@ -46,7 +46,8 @@ impl Kind {
     }
 }
 
-/// Attributes of a file, directory or symbolic link. Times are nanoseconds since 1970.
+/// Attributes of a file, directory or symbolic link. Times are nanoseconds since 1970, with their sign in two's
+/// complement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inode {
     /// Its kind.
