@@ -49,13 +49,13 @@ export function folded(summary: string, ...content: Node[]): HTMLDetailsElement 
   return element("details", {}, element("summary", {}, summary), ...content);
 }
 
-/** One section: a question, the finding that answers it, and what shows it. */
+/** One section: a question, the finding that answers it, if there is one, and what shows it. */
 export function section(id: string, title: string, finding: string, ...content: (Node | null)[]): HTMLElement {
   return element(
     "section",
     { id, "aria-labelledby": `${id}-title` },
     element("h2", { id: `${id}-title` }, title),
-    element("p", { class: "finding" }, finding),
+    finding === "" ? null : element("p", { class: "finding" }, finding),
     ...content,
   );
 }

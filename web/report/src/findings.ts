@@ -5,7 +5,7 @@ import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, per
 import { declares } from "./metrics.ts";
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
-import type { Cause, Explorer, Figure, LentResource, SplitRow } from "./schema.ts";
+import type { Cause, Explorer, Figure, LentResource, Needs, SplitRow } from "./schema.ts";
 import { hosted, loadDiffers, ranked } from "./ranking.ts";
 import { best, eraseCounts, eraseSummary, intervals, mean } from "./shape.ts";
 
@@ -32,23 +32,28 @@ const IDLE_SHARE = 0.005;
 
 const winners = ({ designs }: Page, places: readonly number[]): string => listed(places.map((index) => designs[index]?.name ?? ""));
 
-/** Who is best, by throughput, latency and money. */
+/** Who is best, by throughput, latency and money; empty where the designs have no such figures. */
 export function summaryFinding(page: Page): string {
   const { designs, comparable } = page;
   if (designs.length === 0) return "No design was finished.";
   const only = designs[0];
   if (only && designs.length === 1) {
-    return `${only.name} moves ${bytesPerSecond(only.result.throughput_bytes_per_s)} with a mean latency of ${latency(only.result.latency_us.mean)}.`;
+    const { throughput_bytes_per_s: moved, latency_us } = only.result;
+    const parts = [...(moved === null ? [] : [`moves ${bytesPerSecond(moved)}`]), ...(latency_us.mean === null ? [] : [`has a mean latency of ${latency(latency_us.mean)}`])];
+    return parts.length === 0 ? "" : `${only.name} ${listed(parts)}.`;
   }
   if (!comparable) return "These runs serve different loads, so none is marked as the best.";
-  const parts: [string, number[]][] = [
-    ["most throughput", ranked(page, (design) => design.result.throughput_bytes_per_s, "most", "nothing")],
-    ["least mean latency", ranked(page, (design) => design.result.latency_us.mean, "least", "nothing")],
-    ...(loadDiffers(page) ? [] : [["least p99", ranked(page, (design) => design.result.latency_us.p99, "least", "equal_load")] as [string, number[]]]),
-    ...(designs.length - hosted(page).length < 2 || !declares(page.document, "throughput_bytes_per_s_per_dollar") ? [] : [["most throughput for the money", ranked(page, (design) => design.result.throughput_bytes_per_s_per_dollar, "most", "work_in_drives")] as [string, number[]]]),
+  const unpriced = designs.length - hosted(page).length < 2 || !declares(page.document, "throughput_bytes_per_s_per_dollar");
+  const parts: [string, (design: Design) => Figure, "most" | "least", Needs][] = [
+    ["most throughput", ({ result }) => result.throughput_bytes_per_s, "most", "nothing"],
+    ["least mean latency", ({ result }) => result.latency_us.mean, "least", "nothing"],
+    ...(loadDiffers(page) ? [] : [["least p99", ({ result }) => result.latency_us.p99, "least", "equal_load"] satisfies (typeof parts)[number]]),
+    ...(unpriced ? [] : [["most throughput for the money", ({ result }) => result.throughput_bytes_per_s_per_dollar, "most", "work_in_drives"] satisfies (typeof parts)[number]]),
   ];
-  const sentences = parts.map(([what, places]) => `${what}: ${winners(page, places) || "all alike"}`);
-  const text = sentences.join("; ");
+  // Designs without a figure are not alike in it.
+  const compared = parts.filter(([, value]) => designs.filter((design) => value(design) !== null).length > 1);
+  if (compared.length === 0) return "";
+  const text = compared.map(([what, ...by]) => `${what}: ${winners(page, ranked(page, ...by)) || "all alike"}`).join("; ");
   return `${text[0]?.toUpperCase()}${text.slice(1)}. Figures within 1\u00a0% of the best share its mark.`;
 }
 

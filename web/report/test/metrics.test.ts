@@ -73,7 +73,8 @@ test("a system that the page does not know has its runs, its components and its 
   const [busy] = shareSeries(shown.document);
   assert.deepEqual([busy?.name, busy?.none], ["Busy", "no request"]);
   assert.deepEqual(busy?.rows(shown.designs[0]?.detail.timeline ?? shown.document.details[0]!.timeline), [{ name: "vol0", values: [0.5, null, 1] }]);
-  for (const finding of [findings.summaryFinding, findings.throughputFinding, findings.tailFinding, findings.splitFinding, findings.utilizationFinding, findings.steadinessFinding, findings.lendingFinding, findings.wearFinding, findings.costFinding]) {
+  assert.equal(findings.summaryFinding(shown), "");
+  for (const finding of [findings.throughputFinding, findings.tailFinding, findings.splitFinding, findings.utilizationFinding, findings.steadinessFinding, findings.lendingFinding, findings.wearFinding, findings.costFinding]) {
     assert.match(finding(shown), /^\S.*\.$/s, finding(shown));
     assert.doesNotMatch(finding(shown), /undefined|NaN|Infinity|null|–/, finding(shown));
   }
