@@ -2,7 +2,7 @@
 
 import { counted, loadName, wholePercent } from "./explorer.ts";
 import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, percent, ratio } from "./format.ts";
-import { declares } from "./metrics.ts";
+import { declares, figure } from "./metrics.ts";
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
 import type { Cause, Explorer, Figure, LentResource, Needs, SplitRow } from "./schema.ts";
@@ -29,6 +29,9 @@ const STEADY_GAP = 0.1;
 
 /** Cores busy for a smaller share than this do nothing that is worth comparing. */
 const IDLE_SHARE = 0.005;
+
+/** Whether every design counted its requests, and there were none. */
+const noRequest = ({ designs }: Page): boolean => designs.every(({ result }) => figure(result, "ios") === 0);
 
 const winners = ({ designs }: Page, places: readonly number[]): string => listed(places.map((index) => designs[index]?.name ?? ""));
 
@@ -77,7 +80,7 @@ export function tailFinding(page: Page): string {
   const { designs } = page;
   const values = designs.map((design) => (design.detail.percentiles.length > 0 ? design.result.latency_us.p999 : null));
   const ends = extremes(values);
-  if (!ends) return "No request was completed in the measured window, so there is no distribution.";
+  if (!ends) return noRequest(page) ? "No request was completed in the measured window, so there is no distribution." : "There is no distribution of latency.";
   const describe = (index: number): string => `${latency(values[index] ?? null)} in ${designs[index]?.name ?? ""}`;
   if (designs.length === 1) return `One request in a thousand takes longer than ${describe(ends.most)}.`;
   const unequal = loadDiffers(page) ? " This ranks nobody: in a closed loop a slower design is asked for less, so fewer of its requests wait for flash." : "";
@@ -92,7 +95,8 @@ export function greatestCause(row: SplitRow, causes: readonly Cause[]): { label:
 }
 
 /** What takes most time in the mean request, design by design. */
-export function splitFinding({ designs, causes }: Page): string {
+export function splitFinding(page: Page): string {
+  const { designs, causes } = page;
   const shares = new Map<string, string[]>();
   for (const design of designs) {
     const row = design.result.latency_split.find((one) => one.at === "mean");
@@ -100,7 +104,7 @@ export function splitFinding({ designs, causes }: Page): string {
     if (cause) shares.set(cause.label, [...(shares.get(cause.label) ?? []), `${percent(cause.share)} in ${design.name}`]);
   }
   const parts = [...shares].map(([label, designs]) => `${label.toLowerCase()} (${listed(designs)})`);
-  if (parts.length === 0) return "No request was completed in the measured window, so there is nothing to split.";
+  if (parts.length === 0) return noRequest(page) ? "No request was completed in the measured window, so there is nothing to split." : "Latency is not split by cause.";
   return `What takes most of the mean request: ${listed(parts)}.`;
 }
 
@@ -108,7 +112,7 @@ export function splitFinding({ designs, causes }: Page): string {
 export function utilizationFinding({ designs }: Page): string {
   const idle: string[] = [];
   const gaps = designs.flatMap((design) => {
-    const values = design.result.drives.map((drive) => drive.processor_utilization);
+    const values = design.result.drives.map((drive) => drive.processor_utilization ?? null);
     const ends = extremes(values);
     if (!ends) return [];
     const [most, least] = [values[ends.most] ?? 0, values[ends.least] ?? 0];
@@ -126,15 +130,18 @@ export function utilizationFinding({ designs }: Page): string {
 
 /** How steady throughput is in the measured window. */
 export function steadinessFinding({ designs }: Page): string {
-  const parts = designs.flatMap(({ name, detail: { timeline } }) => {
+  const recorded = designs.filter(({ detail: { timeline } }) => timeline.drives.some((drive) => drive.read_bytes_per_s ?? drive.write_bytes_per_s));
+  if (designs.length > 0 && recorded.length === 0) return "No throughput was recorded over time.";
+  const parts = recorded.flatMap(({ name, detail: { timeline } }) => {
     // Whole intervals in which all streams were at work.
     const whole = intervals(timeline).flatMap(([begin, end], index) => (begin >= timeline.measured_from_seconds && end <= timeline.measured_to_seconds && end - begin >= 0.9 * timeline.interval_seconds ? [index] : []));
-    const totals = whole.map((index) => timeline.drives.reduce((total, drive) => total + (drive.read_bytes_per_s[index] ?? 0) + (drive.write_bytes_per_s[index] ?? 0), 0));
+    const totals = whole.map((index) => timeline.drives.reduce((total, drive) => total + (drive.read_bytes_per_s?.[index] ?? 0) + (drive.write_bytes_per_s?.[index] ?? 0), 0));
     const [least, most] = [Math.min(...totals), Math.max(...totals)];
-    return totals.length < 2 ? [] : [{ gap: most > 0 ? (most - least) / most : 0, text: `${bytesPerSecond(least)} to ${bytesPerSecond(most)} in ${name}` }];
+    return totals.length < 2 ? [] : [{ most, gap: most > 0 ? (most - least) / most : 0, text: `${bytesPerSecond(least)} to ${bytesPerSecond(most)} in ${name}` }];
   });
   const ends = extremes(parts.map(({ gap }) => gap));
   if (!ends) return "The run is too short to tell how steady it is.";
+  if (parts.every(({ most }) => most === 0)) return "No data was moved in the measured window.";
   const [steadiest, wildest] = [parts[ends.least]?.gap ?? 0, parts[ends.most]?.gap ?? 0];
   if (wildest < STEADY_GAP) return `In every interval of the measured window throughput is within ${percent(wildest)} of its highest.`;
   // Gaps that hardly differ tell nothing of the designs.
@@ -169,7 +176,8 @@ export function wearFinding({ designs }: Page): string {
   });
   const most = Math.max(0, ...worn);
   const wear = most === 0 ? "" : ` The most erased superblock was erased ${most === 1 ? "once" : `${most} times`} since the drives were new.`;
-  return parts.length === 0 ? `Nothing was written.${wear}` : `Slots written to flash for each slot that the host writes: ${listed(parts)}.${wear}`;
+  const nothing = designs.every(({ result }) => figure(result, "write_bytes") === 0) ? "Nothing was written." : "Write amplification is not known.";
+  return parts.length === 0 ? `${nothing}${wear}` : `Slots written to flash for each slot that the host writes: ${listed(parts)}.${wear}`;
 }
 
 /** Cheapest, and least energy for the data moved. */

@@ -6,6 +6,7 @@ import { fixture } from "../fixture/generate.ts";
 import * as findings from "../src/findings.ts";
 import { page } from "../src/page.ts";
 import type { Page } from "../src/page.ts";
+import { reportsCourse, reportsSplit, reportsWaits, reportsWear } from "../src/reported.ts";
 import type { ReportDocument } from "../src/schema.ts";
 
 const plain = (text: string): string => text.replace(/[\u00a0\u202f]/g, " ");
@@ -34,4 +35,52 @@ test("designs are not called alike in a figure that they have not", () => {
   assert.doesNotMatch(findings.summaryFinding(one), /most throughput: /i);
   const alike = changed((document) => document.report.designs.forEach((design) => (design.throughput_bytes_per_s = 1e9)));
   assert.match(plain(findings.summaryFinding(alike)), /^Most throughput: all alike;/);
+});
+
+test("what a system does not report has no section", () => {
+  const has = (...keys: string[]) => {
+    const { document } = changed((document) => without(document, ...keys));
+    return [reportsWaits(document), reportsSplit(document), reportsWear(document), reportsCourse(document)];
+  };
+  assert.deepEqual(has(), [true, true, true, true]);
+  const percentiles = ["p50", "p99", "p999", "p9999"].map((name) => `latency_us.${name}`);
+  assert.deepEqual(has(...percentiles), [false, true, true, true]);
+  assert.deepEqual(has("write_amplification"), [true, true, false, true]);
+  assert.deepEqual(has("read_bytes_per_s", "write_bytes_per_s"), [true, true, true, false]);
+  const whole = changed((document) => (document.causes = [])).document;
+  assert.equal(reportsSplit(whole), false);
+});
+
+test("no request and no write are told only where they were counted", () => {
+  const bare = (ios: number | null, write_bytes: number | null): string => {
+    const shown = changed((document) => {
+      for (const design of document.report.designs) [design.ios, design.write_bytes, design.write_amplification, design.latency_split] = [ios, write_bytes, null, []];
+      for (const detail of document.details) detail.percentiles = [];
+    });
+    return [findings.tailFinding(shown), findings.splitFinding(shown), findings.wearFinding(shown)].join(" ");
+  };
+  assert.equal((bare(0, 0).match(/No request was completed/g) ?? []).length, 2);
+  assert.match(bare(0, 0), /Nothing was written/);
+  for (const [ios, bytes] of [[null, null], [7, 7]] as const) {
+    assert.doesNotMatch(bare(ios, bytes), /No request was completed|Nothing was written/);
+    assert.doesNotMatch(bare(ios, bytes), /undefined|NaN/);
+  }
+});
+
+test("how steady a run is takes series, and some data", () => {
+  const absent = changed((document) => {
+    for (const { timeline } of document.details) timeline.drives = timeline.drives.map(({ name }) => ({ name }) as unknown as (typeof timeline.drives)[number]);
+  });
+  assert.equal(findings.steadinessFinding(absent), "No throughput was recorded over time.");
+  const still = changed((document) => {
+    for (const { timeline } of document.details) for (const drive of timeline.drives) [drive.read_bytes_per_s, drive.write_bytes_per_s] = [drive.read_bytes_per_s.map(() => 0), drive.write_bytes_per_s.map(() => 0)];
+  });
+  assert.equal(findings.steadinessFinding(still), "No data was moved in the measured window.");
+});
+
+test("cores that are not reported are not idle", () => {
+  const shown = changed((document) => {
+    for (const design of document.report.designs) for (const drive of design.drives) delete (drive as { processor_utilization?: unknown }).processor_utilization;
+  });
+  assert.equal(findings.utilizationFinding(shown), "There is no drive to look at.");
 });

@@ -7,8 +7,10 @@ import { element, folded, section, table } from "../dom.ts";
 import { tailFinding } from "../findings.ts";
 import { latency } from "../format.ts";
 import type { Page } from "../page.ts";
+import { reportsWaits } from "../reported.ts";
 
-export function distribution(page: Page): HTMLElement {
+export function distribution(page: Page): HTMLElement | undefined {
+  if (!reportsWaits(page.document)) return undefined;
   const { designs } = page;
   const title = "How long do the slowest requests take?";
   const curves = designs.some((design) => design.detail.percentiles.length > 0);

@@ -7,10 +7,12 @@ import { element, folded, section, table } from "../dom.ts";
 import { splitFinding } from "../findings.ts";
 import { count, digits, latency } from "../format.ts";
 import type { Page } from "../page.ts";
+import { reportsSplit } from "../reported.ts";
 
 const TITLES: Record<string, string> = { mean: "The mean request", "near p50": "Mean of the requests near p50", "near p99": "Mean of the requests near p99", "near p99.9": "Mean of the requests near p99.9" };
 
-export function split(page: Page): HTMLElement {
+export function split(page: Page): HTMLElement | undefined {
+  if (!reportsSplit(page.document)) return undefined;
   const { designs, causes } = page;
   const title = "Why is it slow?";
   const ats = [...new Set(designs.flatMap((design) => design.result.latency_split.map((row) => row.at)))];

@@ -8,9 +8,10 @@ import { utilizationFinding } from "../findings.ts";
 import { shareSeries } from "../metrics.ts";
 import type { Page } from "../page.ts";
 
-export function utilization(page: Page): HTMLElement {
+export function utilization(page: Page): HTMLElement | undefined {
   const title = "How busy is each drive over time?";
   const series = shareSeries(page.document);
+  if (series.length === 0) return undefined;
   const designs = page.designs.filter(({ detail: { timeline } }) => timeline.begin_seconds.length > 0 && series.some((one) => one.rows(timeline).length > 0));
   if (designs.length === 0) return section("utilization", title, "No interval was recorded.");
   const show = ([metric = 0, design = 0]: number[]): Node[] => {

@@ -6,14 +6,17 @@ import { switched } from "../choice.ts";
 import { element, folded, section, table } from "../dom.ts";
 import { wearFinding } from "../findings.ts";
 import { count, digits, ratio } from "../format.ts";
+import { figure } from "../metrics.ts";
 import { driveName } from "../page.ts";
 import type { Design, Page } from "../page.ts";
+import { reportsWear } from "../reported.ts";
 import { eraseCounts, eraseSummary } from "../shape.ts";
 
 /** More columns than this are summed up in steps. */
 const ERASE_COLUMNS_MAX = 40;
 
-export function wear(page: Page): HTMLElement {
+export function wear(page: Page): HTMLElement | undefined {
+  if (!reportsWear(page.document)) return undefined;
   const title = "What does it cost the flash?";
   const { designs } = page;
   if (designs.every((design) => design.result.drives.length === 0)) return section("wear", title, wearFinding(page));
@@ -33,7 +36,7 @@ export function wear(page: Page): HTMLElement {
 
 function amplification(design: Design): HTMLElement {
   const data = design.result.drives.map((drive) => ({ name: drive.name, value: drive.write_amplification, text: ratio(drive.write_amplification) }));
-  if (data.every((drive) => !drive.value)) return captioned(`Write amplification of each drive, ${design.name}`, element("p", {}, "Nothing was written."));
+  if (data.every((drive) => !drive.value)) return captioned(`Write amplification of each drive, ${design.name}`, element("p", {}, figure(design.result, "write_bytes") === 0 ? "Nothing was written." : "It is not known."));
   return captioned(`Write amplification of each drive, ${design.name}`, columns(`Write amplification of each drive of ${design.name}`, design.hue, "slots written for each host slot", "drive", data));
 }
 
