@@ -25,3 +25,12 @@ export function differencesInWords(document: ReportDocument, seeds: Seeds): stri
     return `${best}${differ}${same}.`;
   });
 }
+
+/** Those sentences, or why there are none. */
+export function seedsFindings(document: ReportDocument, seeds: Seeds): string[] {
+  const told = differencesInWords(document, seeds);
+  if (told.length > 0) return told;
+  if (seeds.designs.length < 2) return ["One design was run."];
+  if ((document.report.explorer?.loads.length ?? 0) > 1) return ["These runs serve different loads, so they are not set against each other."];
+  return ["Too few seeds were finished by all designs to set them against each other."];
+}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ReportDocument, Seeds } from "../src/schema.ts";
-import { differencesInWords, withInterval } from "../src/seeds.ts";
+import { differencesInWords, seedsFindings, withInterval } from "../src/seeds.ts";
 
 const metric = (key: string, title: string, better: "more" | "less") => ({ key, title, unit: "ratio", better, needs: "nothing", about: "", absent: "", component: null, series: false, shown: true });
 const document = { metrics: [metric("throughput_bytes_per_s", "Throughput", "more"), metric("latency_us.mean", "Latency, mean", "less")] } as unknown as ReportDocument;
@@ -33,4 +33,15 @@ test("a mean without an interval stands alone, and nothing is a dash", () => {
   assert.equal(withInterval(figure(2, null), text), "2.0");
   assert.equal(withInterval(figure(null, null), text), "–");
   assert.equal(withInterval(undefined, text), "–");
+});
+
+test("without differences the page says why there are none", () => {
+  const named = (names: string[], seeds: number[] = [1, 2], loads = 1): string[] => {
+    const designs = names.map((name) => ({ name, figures: [] }));
+    const explorer = loads > 1 ? { loads: Array.from({ length: loads }, () => ({})) } : undefined;
+    return seedsFindings({ ...document, report: { explorer } } as unknown as ReportDocument, { seeds, designs, differences: [] } as unknown as Seeds);
+  };
+  assert.deepEqual(named(["conv"]), ["One design was run."]);
+  assert.deepEqual(named(["conv at 4", "conv at 8", "xbof at 4", "xbof at 8"], [1, 2], 2), ["These runs serve different loads, so they are not set against each other."]);
+  assert.deepEqual(named(["conv", "xbof"]), ["Too few seeds were finished by all designs to set them against each other."]);
 });

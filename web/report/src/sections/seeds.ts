@@ -3,7 +3,7 @@
 import { element, scrolling, section } from "../dom.ts";
 import { runMetric, text } from "../metrics.ts";
 import type { Page } from "../page.ts";
-import { differencesInWords, withInterval } from "../seeds.ts";
+import { seedsFindings, withInterval } from "../seeds.ts";
 
 export function seeds(page: Page): HTMLElement | null {
   const found = page.document.report.seeds;
@@ -18,6 +18,6 @@ export function seeds(page: Page): HTMLElement | null {
   });
   const caption = element("caption", {}, `Means over ${found.seeds.length} seeds, ± half of a 95 % confidence interval. All other figures of this page are of seed ${page.document.report.seed}.`);
   const table = element("table", { class: "summary" }, caption, element("thead", {}, head), element("tbody", {}, rows));
-  const [finding = "One design was run.", ...others] = differencesInWords(page.document, found);
+  const [finding = "", ...others] = seedsFindings(page.document, found);
   return section("seeds", "Is a difference one?", finding, scrolling("Means over seeds", table), ...others.map((line) => element("p", {}, line)));
 }
