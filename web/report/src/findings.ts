@@ -6,7 +6,7 @@ import { declares, figure } from "./metrics.ts";
 import { driveName } from "./page.ts";
 import type { Design, Page } from "./page.ts";
 import type { Cause, Explorer, Figure, LentResource, Needs, SplitRow } from "./schema.ts";
-import { hosted, loadDiffers, ranked } from "./ranking.ts";
+import { hosted, loadDiffers, ranked, ranksRuns } from "./ranking.ts";
 import { best, eraseCounts, eraseSummary, intervals, mean } from "./shape.ts";
 
 /** Least and greatest of the figures that exist, with the positions of both. */
@@ -17,10 +17,11 @@ function extremes(values: readonly Figure[]): { least: number; most: number } | 
   return { least: by((a, b) => a < b), most: by((a, b) => a > b) };
 }
 
-/** The text of the smallest and of the greatest gap, with what that means; all texts when there are few. */
-function betweenEnds(gaps: readonly { gap: number; text: string }[], small: string, great: string): string {
+/** The text of the smallest and of the greatest gap, with what that means where runs are ranked; all texts when there are few. */
+function betweenEnds(page: Page, gaps: readonly { gap: number; text: string }[], small: string, great: string): string {
   const ends = extremes(gaps.map(({ gap }) => gap));
   if (!ends || gaps.length < 3) return listed(gaps.map(({ text }) => text));
+  if (!ranksRuns(page)) return listed([gaps[ends.least]?.text ?? "", gaps[ends.most]?.text ?? ""]);
   return `${gaps[ends.least]?.text ?? ""}, ${small}, and ${gaps[ends.most]?.text ?? ""}, ${great}`;
 }
 
@@ -45,6 +46,8 @@ export function summaryFinding(page: Page): string {
     const parts = [...(moved === null ? [] : [`moves ${bytesPerSecond(moved)}`]), ...(latency_us.mean === null ? [] : [`has a mean latency of ${latency(latency_us.mean)}`])];
     return parts.length === 0 ? "" : `${only.name} ${listed(parts)}.`;
   }
+  const { seeds, seed } = page.document.report;
+  if (seeds) return `These are the figures of seed ${seed} alone. “Is a difference one?” below has the means over all seeds, and which differences there are.`;
   if (!comparable) return "These runs serve different loads, so none is marked as the best.";
   const unpriced = designs.length - hosted(page).length < 2 || !declares(page.document, "throughput_bytes_per_s_per_dollar");
   const parts: [string, (design: Design) => Figure, "most" | "least", Needs][] = [
@@ -61,7 +64,8 @@ export function summaryFinding(page: Page): string {
 }
 
 /** How far apart the designs are in throughput. */
-export function throughputFinding({ designs }: Page): string {
+export function throughputFinding(page: Page): string {
+  const { designs } = page;
   const values = designs.map((design) => design.result.throughput_bytes_per_s);
   const ends = extremes(values);
   if (!ends) return "No throughput was measured.";
@@ -71,6 +75,7 @@ export function throughputFinding({ designs }: Page): string {
   if (designs.length === 1) return `${top} moves ${bytesPerSecond(most)}.`;
   if (best(values, "most").length === 0) return `All designs move ${bytesPerSecond(most)}, within 1 %.`;
   const bottom = designs[ends.least]?.name ?? "";
+  if (!ranksRuns(page)) return `Throughput is between ${bytesPerSecond(least)} in ${bottom} and ${bytesPerSecond(most)} in ${top}.`;
   const times = least > 0 ? `, ${ratio(most / least)} times as much as ${bottom}` : "";
   return `${top} moves most data, ${bytesPerSecond(most)}${times}.`;
 }
@@ -109,7 +114,8 @@ export function splitFinding(page: Page): string {
 }
 
 /** How unequally cores are busy. A design whose drives have no work for their cores is neither even nor uneven. */
-export function utilizationFinding({ designs }: Page): string {
+export function utilizationFinding(page: Page): string {
+  const { designs } = page;
   const idle: string[] = [];
   const gaps = designs.flatMap((design) => {
     const values = design.result.drives.map((drive) => drive.processor_utilization ?? null);
@@ -125,11 +131,12 @@ export function utilizationFinding({ designs }: Page): string {
   });
   const unused = idle.length === 0 ? "" : `The drives of ${listed(idle)} hardly use their cores.`;
   if (gaps.length === 0) return unused || "There is no drive to look at.";
-  return `In the measured window the cores of a drive are busy ${betweenEnds(gaps, "the most even design", "the least even")}.${unused && ` ${unused}`}`;
+  return `In the measured window the cores of a drive are busy ${betweenEnds(page, gaps, "the most even design", "the least even")}.${unused && ` ${unused}`}`;
 }
 
 /** How steady throughput is in the measured window. */
-export function steadinessFinding({ designs }: Page): string {
+export function steadinessFinding(page: Page): string {
+  const { designs } = page;
   const recorded = designs.filter(({ detail: { timeline } }) => timeline.drives.some((drive) => drive.read_bytes_per_s ?? drive.write_bytes_per_s));
   if (designs.length > 0 && recorded.length === 0) return "No throughput was recorded over time.";
   const parts = recorded.flatMap(({ name, detail: { timeline } }) => {
@@ -146,7 +153,7 @@ export function steadinessFinding({ designs }: Page): string {
   if (wildest < STEADY_GAP) return `In every interval of the measured window throughput is within ${percent(wildest)} of its highest.`;
   // Gaps that hardly differ tell nothing of the designs.
   if (wildest < 2 * steadiest) return `In the measured window throughput ranges from ${listed(parts.map(({ text }) => text))}.`;
-  return `In the measured window throughput ranges from ${betweenEnds(parts, "the steadiest design", "the least steady")}.`;
+  return `In the measured window throughput ranges from ${betweenEnds(page, parts, "the steadiest design", "the least steady")}.`;
 }
 
 /** What is lent on average, or that nothing is. */
@@ -195,6 +202,15 @@ export function costFinding(page: Page): string {
   }
   const named = (values: Figure[]): string => listed(best(values, "least").map((index) => designs[index]?.name ?? ""));
   const least = (values: Figure[]): Figure => values[extremes(values)?.least ?? 0] ?? null;
+  if (!ranksRuns(page)) {
+    const between = (values: Figure[], before: string, form: (value: Figure) => string): string => {
+      const ends = extremes(values);
+      const end = (place: number): string => `${form(values[place] ?? null)} in ${designs[place]?.name ?? ""}`;
+      return ends === null ? "" : `${before} ${best(values, "least").length === 0 ? `about ${form(mean(values))}` : `between ${end(ends.least)} and ${end(ends.most)}`}.`;
+    };
+    const text = [between(price, "The drives cost", dollars), between(energy, "A gigabyte moved takes", joules)].filter((part) => part !== "").join(" ");
+    return `${text || "No data was moved, and prices are not known."}${left}`;
+  }
   const [cheap, frugal] = [named(price), named(energy)];
   return [
     extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs that compare cost about ${dollars(mean(price))}.`,

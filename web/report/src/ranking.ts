@@ -6,9 +6,12 @@ import type { Design, Page } from "./page.ts";
 import type { Figure, Metric, Needs } from "./schema.ts";
 import { best } from "./shape.ts";
 
+/** Whether one of the runs may be called the best: they serve the same load, and one seed is all there is. */
+export const ranksRuns = ({ comparable, document }: Page): boolean => comparable && document.report.seeds === undefined;
+
 /** Places of the best designs in a figure; none where it may not rank them, and where all are alike. */
 export function ranked(page: Page, value: (design: Design) => Figure, better: "most" | "least", needs: Needs): number[] {
-  if (!page.comparable || (needs === "equal_load" && loadDiffers(page))) return [];
+  if (!ranksRuns(page) || (needs === "equal_load" && loadDiffers(page))) return [];
   const own = needs === "work_in_drives" ? page.designs.map((design) => (design.result.computes_on_host ? null : value(design))) : page.designs.map(value);
   return best(own, better);
 }

@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { sweep } from "../fixture/explorer.ts";
 import { fixture } from "../fixture/generate.ts";
 import * as findings from "../src/findings.ts";
 import { page } from "../src/page.ts";
 import type { Page } from "../src/page.ts";
+import { rankedBy } from "../src/ranking.ts";
 import { reportsCourse, reportsSplit, reportsWaits, reportsWear } from "../src/reported.ts";
 import type { ReportDocument } from "../src/schema.ts";
 
@@ -83,4 +85,31 @@ test("cores that are not reported are not idle", () => {
     for (const design of document.report.designs) for (const drive of design.drives) delete (drive as { processor_utilization?: unknown }).processor_utilization;
   });
   assert.equal(findings.utilizationFinding(shown), "There is no drive to look at.");
+});
+
+const SUPERLATIVES = /[Mm]ost (data|throughput|even)|[Ll]east (mean|p99|energy|even|steady)|[Cc]heapest|steadiest|stars?\b/;
+const WORDS = [findings.summaryFinding, findings.throughputFinding, findings.tailFinding, findings.utilizationFinding, findings.steadinessFinding, findings.costFinding];
+
+test("runs of different loads have ranges and no best", () => {
+  const document = sweep();
+  const many = { ...document.report, explorer: { ...document.report.explorer!, shown: document.report.designs.map((_, place) => place) } };
+  for (const shown of [page(document), page({ ...document, report: many })]) {
+    assert.equal(shown.comparable, false);
+    for (const finding of WORDS) {
+      assert.doesNotMatch(finding(shown), SUPERLATIVES, finding(shown));
+      assert.match(finding(shown), /^\S.*\.$/s);
+    }
+  }
+  assert.match(plain(findings.throughputFinding(page(document))), /^Throughput is between [\d.]+ GB\/s in .+ and [\d.]+ GB\/s in .+\.$/);
+  assert.match(plain(findings.costFinding(page(document))), /^The drives cost between \$[\d.\s]+ in .+ and \$[\d.\s]+ in .+\. A gigabyte moved takes between [\d.]+ m?J in .+ and [\d.]+ m?J in .+\./);
+});
+
+test("with several seeds the summary of one of them calls none the best", () => {
+  const shown = changed((document) => {
+    document.report.seeds = { seeds: [1, 2], designs: [], differences: [] };
+    document.report.closed_loop = false;
+  });
+  assert.equal(findings.summaryFinding(shown), "These are the figures of seed 1 alone. “Is a difference one?” below has the means over all seeds, and which differences there are.");
+  for (const metric of shown.document.metrics) assert.deepEqual(rankedBy(shown, metric), [], metric.key);
+  for (const finding of WORDS) assert.doesNotMatch(finding(shown), SUPERLATIVES, finding(shown));
 });

@@ -4,7 +4,7 @@ import { element, scrolling, section } from "../dom.ts";
 import { summaryFinding } from "../findings.ts";
 import { figure, shownMetrics, text } from "../metrics.ts";
 import type { Page } from "../page.ts";
-import { rankedBy, reasons } from "../ranking.ts";
+import { rankedBy, ranksRuns, reasons } from "../ranking.ts";
 import type { Metric } from "../schema.ts";
 
 export function summary(page: Page): HTMLElement {
@@ -21,6 +21,6 @@ export function summary(page: Page): HTMLElement {
   };
   const head = element("tr", {}, element("th", { scope: "col" }, "Figure"), designs.map((design) =>
     element("th", { scope: "col" }, element("span", { class: "swatch", style: `--light:${design.hue.light};--dark:${design.hue.dark}` }), design.name)));
-  const table = element("table", { class: "summary" }, element("caption", {}, designs.length > 1 ? "Figures of the measured window. ★ marks the best, where one end of the scale is better and the designs compare." : "Figures of the measured window."), element("thead", {}, head), element("tbody", {}, shownMetrics(page.document, null).map(row)));
+  const table = element("table", { class: "summary" }, element("caption", {}, designs.length > 1 && ranksRuns(page) ? "Figures of the measured window. ★ marks the best, where one end of the scale is better and the designs compare." : "Figures of the measured window."), element("thead", {}, head), element("tbody", {}, shownMetrics(page.document, null).map(row)));
   return section("summary", "Which design serves best?", summaryFinding(page), designs.length > 0 ? scrolling("Figures of all designs", table) : null, ...reasons(page).map((reason) => element("p", { class: "quiet" }, reason)));
 }
