@@ -3,7 +3,7 @@
 import { counted, loadName, wholePercent } from "./explorer.ts";
 import { bytesPerSecond, cores, dollars, joules, latency, listed, mebibytes, percent, ratio } from "./format.ts";
 import { declares, figure } from "./metrics.ts";
-import { driveName } from "./page.ts";
+import { driveName, notShown } from "./page.ts";
 import type { Design, Page } from "./page.ts";
 import type { Cause, Explorer, Figure, LentResource, Needs, SplitRow } from "./schema.ts";
 import { hosted, loadDiffers, ranked, ranksRuns } from "./ranking.ts";
@@ -34,6 +34,9 @@ const IDLE_SHARE = 0.005;
 /** Whether every design counted its requests, and there were none. */
 const noRequest = ({ designs }: Page): boolean => designs.every(({ result }) => figure(result, "ios") === 0);
 
+/** Of which runs a sentence speaks, where not all are shown. */
+const ofShown = (page: Page): string => (notShown(page) === "" ? "" : " of the runs shown");
+
 const winners = ({ designs }: Page, places: readonly number[]): string => listed(places.map((index) => designs[index]?.name ?? ""));
 
 /** Who is best, by throughput, latency and money; empty where the designs have no such figures. */
@@ -60,7 +63,8 @@ export function summaryFinding(page: Page): string {
   const compared = parts.filter(([, value]) => designs.filter((design) => value(design) !== null).length > 1);
   if (compared.length === 0) return "";
   const text = compared.map(([what, ...by]) => `${what}: ${winners(page, ranked(page, ...by)) || "all alike"}`).join("; ");
-  return `${text[0]?.toUpperCase()}${text.slice(1)}. Figures within 1\u00a0% of the best share its mark.`;
+  const first = notShown(page) === "" ? `${text[0]?.toUpperCase()}${text.slice(1)}` : `Of the runs shown, ${text}`;
+  return `${first}. Figures within 1\u00a0% of the best share its mark.`;
 }
 
 /** How far apart the designs are in throughput. */
@@ -77,7 +81,7 @@ export function throughputFinding(page: Page): string {
   const bottom = designs[ends.least]?.name ?? "";
   if (!ranksRuns(page)) return `Throughput is between ${bytesPerSecond(least)} in ${bottom} and ${bytesPerSecond(most)} in ${top}.`;
   const times = least > 0 ? `, ${ratio(most / least)} times as much as ${bottom}` : "";
-  return `${top} moves most data, ${bytesPerSecond(most)}${times}.`;
+  return `${top} moves most data${ofShown(page)}, ${bytesPerSecond(most)}${times}.`;
 }
 
 /** Who is best and worst in the far tail. */
@@ -213,8 +217,8 @@ export function costFinding(page: Page): string {
   }
   const [cheap, frugal] = [named(price), named(energy)];
   return [
-    extremes(price) === null ? "" : cheap ? `Cheapest: ${cheap}, at ${dollars(least(price))}.` : `All designs that compare cost about ${dollars(mean(price))}.`,
-    extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved: ${frugal}, ${joules(least(energy))}.` : `All designs that compare take about ${joules(mean(energy))} for each gigabyte moved.`,
+    extremes(price) === null ? "" : cheap ? `Cheapest${ofShown(page)}: ${cheap}, at ${dollars(least(price))}.` : `All designs that compare cost about ${dollars(mean(price))}.`,
+    extremes(energy) === null ? "No data was moved, so there is no energy for each gigabyte." : frugal ? `Least energy for each gigabyte moved${ofShown(page)}: ${frugal}, ${joules(least(energy))}.` : `All designs that compare take about ${joules(mean(energy))} for each gigabyte moved.`,
   ].filter((part) => part !== "").join(" ") + left;
 }
 

@@ -16,13 +16,14 @@ import { explorer } from "./sections/explorer.ts";
 import { header, warnings } from "./sections/header.ts";
 import { lending } from "./sections/lending.ts";
 import { overtime } from "./sections/overtime.ts";
+import { runs as allRuns } from "./sections/runs.ts";
 import { seeds } from "./sections/seeds.ts";
 import { split } from "./sections/split.ts";
 import { summary } from "./sections/summary.ts";
 import { utilization } from "./sections/utilization.ts";
 import { wear } from "./sections/wear.ts";
 
-const SECTIONS = [summary, seeds, compare, distribution, split, components, utilization, overtime, lending, wear, cost, configuration];
+const SECTIONS = [allRuns, summary, seeds, compare, distribution, split, components, utilization, overtime, lending, wear, cost, configuration];
 
 /** What a page consists of, whichever document stands in it. */
 interface Parts {

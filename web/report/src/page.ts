@@ -69,6 +69,10 @@ export function page(document: ReportDocument): Page {
   return { document, designs, causes: document.causes, explorer, comparable: loads.size < 2 };
 }
 
+/** How many of the runs are shown one by one; empty where all are. */
+export const notShown = ({ designs, document: { report } }: Page): string =>
+  designs.length < report.designs.length ? `${designs.length} of ${report.designs.length} runs are shown one by one.` : "";
+
 /** Drives of a design by index, named; an index without a drive is named by its number. */
 export const driveName = (design: Design, index: number): string =>
   design.result.drives[index]?.name ?? design.detail.timeline.drives[index]?.name ?? `drive ${index}`;

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { sweep } from "../fixture/explorer.ts";
 import { fixture } from "../fixture/generate.ts";
 import * as findings from "../src/findings.ts";
-import { page } from "../src/page.ts";
+import { notShown, page } from "../src/page.ts";
 import type { Page } from "../src/page.ts";
 import { rankedBy } from "../src/ranking.ts";
 import { reportsCourse, reportsSplit, reportsWaits, reportsWear } from "../src/reported.ts";
@@ -112,4 +112,21 @@ test("with several seeds the summary of one of them calls none the best", () => 
   assert.equal(findings.summaryFinding(shown), "These are the figures of seed 1 alone. “Is a difference one?” below has the means over all seeds, and which differences there are.");
   for (const metric of shown.document.metrics) assert.deepEqual(rankedBy(shown, metric), [], metric.key);
   for (const finding of WORDS) assert.doesNotMatch(finding(shown), SUPERLATIVES, finding(shown));
+});
+
+test("a page that shows some of the runs says how many, and of which its words are", () => {
+  const document = sweep();
+  const explored = document.report.explorer!;
+  // One load, so that the runs that are shown are ranked.
+  explored.loads = explored.loads.slice(0, 1);
+  explored.shown = explored.shown.filter((place) => explored.loads[0]?.points.includes(place));
+  const some = page(document);
+  assert.ok(some.comparable && some.designs.length > 1);
+  assert.equal(notShown(some), `${some.designs.length} of 150 runs are shown one by one.`);
+  assert.match(findings.throughputFinding(some), / moves most data of the runs shown, /);
+  assert.match(findings.summaryFinding(some), /^Of the runs shown, /);
+  assert.match(findings.costFinding(some), /^Cheapest of the runs shown: .* Least energy for each gigabyte moved of the runs shown: /);
+  const all = page(fixture());
+  assert.equal(notShown(all), "");
+  for (const finding of WORDS) assert.doesNotMatch(finding(all), /runs shown/);
 });

@@ -8,6 +8,7 @@ import { PRICES, SERVICES, loadName, runNames } from "../explorer.ts";
 import type { Price } from "../explorer.ts";
 import { explorerFinding } from "../findings.ts";
 import { dollars, joules, listed } from "../format.ts";
+import { notShown } from "../page.ts";
 import type { Page } from "../page.ts";
 import type { Explorer, ExplorerLoad, ExplorerPoint } from "../schema.ts";
 
@@ -20,7 +21,8 @@ export function explorer(page: Page, explored: Explorer): HTMLElement {
     frontTable(explored, load, price, loadName(page, load), names),
   ];
   const printed = loads.flatMap((load) => PRICES.map((price) => ({ load, price })));
-  const shown = page.designs.length < explored.points.length ? `The sections below show ${listed(page.designs.map((design) => design.name))}: ${explored.reference} and the cheapest run of the same service at each load, where there are such.` : null;
+  const chosen = loads.some((load) => load.reference !== null) ? `${explored.reference} and the cheapest run of the same service at each load, where there are such` : "runs that no other one beats in price, p99 and throughput";
+  const shown = notShown(page) === "" ? null : `${notShown(page)} They are ${listed(page.designs.map((design) => design.name))}: ${chosen}.`;
   return section(
     "explorer",
     "Which drives are worth their price?",
