@@ -6,7 +6,7 @@ import { declares, figure } from "./metrics.ts";
 import { driveName, notShown } from "./page.ts";
 import type { Design, Page } from "./page.ts";
 import type { Cause, Explorer, Figure, LentResource, Needs, SplitRow } from "./schema.ts";
-import { hosted, loadDiffers, ranked, ranksRuns } from "./ranking.ts";
+import { hosted, isTold, loadDiffers, ranked, ranksRuns, told } from "./ranking.ts";
 import { best, eraseCounts, eraseSummary, intervals, mean } from "./shape.ts";
 
 /** Least and greatest of the figures that exist, with the positions of both. */
@@ -56,7 +56,7 @@ export function summaryFinding(page: Page): string {
   const parts: [string, (design: Design) => Figure, "most" | "least", Needs][] = [
     ["most throughput", ({ result }) => result.throughput_bytes_per_s, "most", "nothing"],
     ["least mean latency", ({ result }) => result.latency_us.mean, "least", "nothing"],
-    ...(loadDiffers(page) ? [] : [["least p99", ({ result }) => result.latency_us.p99, "least", "equal_load"] satisfies (typeof parts)[number]]),
+    ...(loadDiffers(page) ? [] : [["least p99", (design) => told(design, "latency_us.p99"), "least", "equal_load"] satisfies (typeof parts)[number]]),
     ...(unpriced ? [] : [["most throughput for the money", ({ result }) => result.throughput_bytes_per_s_per_dollar, "most", "work_in_drives"] satisfies (typeof parts)[number]]),
   ];
   // Designs without a figure are not alike in it.
@@ -87,8 +87,9 @@ export function throughputFinding(page: Page): string {
 /** Who is best and worst in the far tail. */
 export function tailFinding(page: Page): string {
   const { designs } = page;
-  const values = designs.map((design) => (design.detail.percentiles.length > 0 ? design.result.latency_us.p999 : null));
+  const values = designs.map((design) => (design.detail.percentiles.length > 0 ? told(design, "latency_us.p999") : null));
   const ends = extremes(values);
+  if (!ends && !noRequest(page) && designs.some((design) => !isTold(design, "latency_us.p999"))) return "Fewer than 1\u202f000 requests were completed in the measured window, too few to tell of one in a thousand.";
   if (!ends) return noRequest(page) ? "No request was completed in the measured window, so there is no distribution." : "There is no distribution of latency.";
   const describe = (index: number): string => `${latency(values[index] ?? null)} in ${designs[index]?.name ?? ""}`;
   if (designs.length === 1) return `One request in a thousand takes longer than ${describe(ends.most)}.`;

@@ -16,9 +16,18 @@ export function ranked(page: Page, value: (design: Design) => Figure, better: "m
   return best(own, better);
 }
 
+/** Requests that it takes until one is slower than a percentile. */
+const LEAST_REQUESTS: Record<string, number> = { "latency_us.p99": 100, "latency_us.p999": 1_000, "latency_us.p9999": 10_000 };
+
+/** Whether a design completed requests enough for a figure, as far as it counts them. */
+export const isTold = ({ result }: Design, key: string): boolean => (figure(result, "ios") ?? Infinity) >= (LEAST_REQUESTS[key] ?? 0);
+
+/** A figure of a design, where it completed requests enough for it. */
+export const told = (design: Design, key: string): Figure => (isTold(design, key) ? figure(design.result, key) : null);
+
 /** Places of the best designs in a declared figure. */
 export const rankedBy = (page: Page, metric: Metric): number[] =>
-  metric.better === "neither" ? [] : ranked(page, (design) => figure(design.result, metric.key), metric.better === "more" ? "most" : "least", metric.needs);
+  metric.better === "neither" ? [] : ranked(page, (design) => told(design, metric.key), metric.better === "more" ? "most" : "least", metric.needs);
 
 /** Whether the designs of a closed loop served different loads: then percentiles of latency do not compare. */
 export const loadDiffers = ({ document, designs }: Page): boolean =>

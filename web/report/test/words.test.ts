@@ -130,3 +130,31 @@ test("a page that shows some of the runs says how many, and of which its words a
   assert.equal(notShown(all), "");
   for (const finding of WORDS) assert.doesNotMatch(finding(all), /runs shown/);
 });
+
+test("a latency of no request is none, and ranks nothing", () => {
+  const shown = changed((document) => {
+    document.report.closed_loop = false;
+    const [design] = document.report.designs;
+    if (design) [design.ios, design.latency_us] = [0, { mean: 0, p50: 0, p99: 0, p999: 0, p9999: 0, max: 0 }];
+  });
+  assert.match(findings.summaryFinding(shown), /; least mean latency: xbof; least p99: xbof;/);
+  assert.equal(shown.designs[0]?.result.latency_us.mean, null);
+  const stars = shown.document.metrics.filter(({ key, component }) => component === null && key.startsWith("latency_us.")).map((metric) => rankedBy(shown, metric));
+  assert.ok(stars.length > 3 && stars.every((places) => !places.includes(0)), JSON.stringify(stars));
+});
+
+test("a percentile beyond all requests has no star and no sentence", () => {
+  const of = (ios: number): Page => changed((document) => {
+    document.report.closed_loop = false;
+    for (const design of document.report.designs) design.ios = ios;
+  });
+  const starred = (ios: number): string[] => {
+    const shown = of(ios);
+    return shown.document.metrics.filter((metric) => metric.key.startsWith("latency_us.p") && metric.component === null && rankedBy(shown, metric).length > 0).map(({ key }) => key.slice(11));
+  };
+  assert.deepEqual([99, 100, 999, 1000, 9999].map(starred), [["p50"], ["p50", "p99"], ["p50", "p99"], ["p50", "p99", "p999"], ["p50", "p99", "p999"]]);
+  assert.doesNotMatch(findings.summaryFinding(of(99)), /p99/);
+  assert.match(findings.summaryFinding(of(100)), /least p99: conv/);
+  assert.equal(plain(findings.tailFinding(of(999))), "Fewer than 1 000 requests were completed in the measured window, too few to tell of one in a thousand.");
+  assert.match(findings.tailFinding(of(1000)), /^One request in a thousand takes longer than/);
+});
