@@ -9,6 +9,8 @@ export const MINUTE = 60;
 /** Simulated seconds of which fine steps are remembered. */
 export const MOMENT = 2;
 const EVENTS_MAX = 300;
+/** Snapshots whose fine steps are remembered at most; a slow pace has many in a moment. */
+const FINE_MAX = 1000;
 /** Snapshots closer than this, in simulated seconds, share a place; a slow pace would fill the memory else. */
 const NEAR = 0.05;
 
@@ -49,10 +51,13 @@ export class Past {
     const known = this.events.at(-1)?.number ?? -1;
     this.events.push(...snapshot.events.filter((event) => event.number > known));
     this.events.splice(0, this.events.length - EVENTS_MAX);
-    if (snapshot.points.drives.length > 0) this.fine.push(snapshot.points);
+    // Steps without a length are those of a moment in which no time passed.
+    if (snapshot.points.drives.length > 0 && snapshot.points.step_seconds > 0) this.fine.push(snapshot.points);
     const [oldest, finest] = [snapshot.time_seconds - MINUTE - 1, snapshot.time_seconds - MOMENT - 0.5];
     this.snapshots.splice(0, this.snapshots.findIndex((one) => one.time_seconds >= oldest));
-    this.fine.splice(0, Math.max(0, this.fine.findIndex((one) => one.begin_seconds >= finest)));
+    // Of a fast pace even the newest steps begin before that: they alone are left.
+    const first = this.fine.findIndex((one) => one.begin_seconds >= finest);
+    this.fine.splice(0, Math.max(0, first < 0 ? this.fine.length - 1 : first, this.fine.length - FINE_MAX));
   }
 
   /** A figure of a drive in equal bins that end now; bins begin at multiples of their length, so that they keep still. */

@@ -90,3 +90,23 @@ test("the pace is measured on the clock", () => {
 test("ends of axes are round and not below", () => {
   for (const [value, end] of [[0, 1], [1, 1], [1.1, 2], [7, 8], [8.5e9, 1e10], [0.03, 0.03], [Number.NaN, 1]] as const) assert.ok(Math.abs(roundUp(value) - end) < end * 1e-9, `${value}`);
 });
+
+test("a fast pace, an idle enclosure and a slow pace do not fill the memory with fine steps", () => {
+  const snapshot = new Jbof(2, 1).next();
+  /** Kept steps of a drive after ten minutes of the wall clock, in which a snapshot has ten of `step` seconds. */
+  const kept = (pace: number, step: number): number => {
+    const past = new Past();
+    for (let number = 1; number <= 6000; number += 1) {
+      const now = 0.1 * pace * number;
+      past.add({ ...snapshot, number, time_seconds: now, events: [], points: { ...snapshot.points, begin_seconds: now - 10 * step, step_seconds: step } });
+    }
+    return past.steps(0, (points) => points.read_bytes_per_s).length;
+  };
+  const ten = snapshot.points.drives[0]?.read_bytes_per_s.length ?? 0;
+  assert.ok(ten > 0);
+  // Each snapshot lasts longer than the moment: the newest one is left.
+  for (const pace of [30, 100, 1000]) assert.equal(kept(pace, 0.01 * pace), ten, `pace ${pace}`);
+  assert.ok(kept(1, 0.01) >= MOMENT * 100);
+  assert.equal(kept(0, 0), 0);
+  assert.ok(kept(0.001, 0.00001) <= 1000 * ten);
+});
