@@ -371,7 +371,9 @@ pub fn agreement(comparisons: &[Comparison]) -> String {
     )];
     let errors: Vec<f64> = of(Kind::Predicted)
         .filter(|one| one.unit == "%")
-        .filter_map(|one| Some(distance(one.relation, one.published, one.measured?)))
+        // A figure that does not exist is no distance, and none of zero from a bound.
+        .filter_map(|one| Some((one, one.measured.filter(|value| value.is_finite())?)))
+        .map(|(one, measured)| distance(one.relation, one.published, measured))
         .collect();
     if !errors.is_empty() {
         let mean = errors.iter().sum::<f64>() / errors.len() as f64;
@@ -484,6 +486,12 @@ pub(crate) mod tests {
         let bound = Expectation { relation: Relation::AtMost, unit: "%".to_owned(), ..expectation(10.0, 1.0) };
         let of = |measured| Comparison::new(&bound, &[], Some(measured));
         assert!(agreement(&[of(2.0), of(14.0)]).contains("2.0 points off"));
+        // A figure that does not exist is no distance, and not one of zero.
+        assert!(agreement(&[of(f64::NAN), of(14.0)]).contains("4.0 points off"));
+        let about = Expectation { relation: Relation::About, ..bound.clone() };
+        let none = Comparison::new(&about, &[], Some(f64::NAN));
+        assert!(agreement(&[none.clone(), of(14.0)]).contains("4.0 points off"));
+        assert!(!agreement(&[none]).contains("points off"));
     }
 
     /// An entry of a file; `more` are further lines.
