@@ -372,6 +372,23 @@ impl Serialize for Members<'_> {
     }
 }
 
+/// A number with two digits behind the point, or, where it is so small that they would hide it, with three significant
+/// ones and no zeros behind them. What is left of a difference of equal numbers is zero.
+pub(crate) fn digits(value: f64) -> String {
+    /// [A] rounding of doubles leaves less
+    const NOTHING: f64 = 1e-9;
+    let size = value.abs();
+    if !(NOTHING..0.1).contains(&size) {
+        return format!("{value:.2}");
+    }
+    // 0.0123 has its first significant digit behind one zero: four digits.
+    let places = (2.0 - size.log10().floor()) as usize;
+    let text = format!("{value:.places$}");
+    let least = text.find('.').map_or(text.len(), |point| point + 3);
+    let end = text.trim_end_matches('0').len().max(least);
+    text[..end].to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

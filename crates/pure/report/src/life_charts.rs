@@ -2,6 +2,7 @@
 
 use crate::charts::{Chart, ChartAxis, ChartForm, ChartPage, ChartSection, ChartSeries, ChartTable};
 use crate::course::{LifeCourse, LifeMoment};
+use crate::figure::digits;
 use crate::lifetime::LifeRecord;
 
 /// Histograms of a page. [A] as many as a reader tells apart
@@ -203,7 +204,7 @@ fn table(moments: &[&LifeMoment]) -> ChartTable {
             moment.erases_at(99).to_string(),
             sample.erases_max.to_string(),
             format!("{:.2}", reads.retries_mean),
-            format!("{:.2} %", 100.0 * reads.error_rate_mean),
+            format!("{} %", digits(100.0 * reads.error_rate_mean)),
             bytes(moment.exported_bytes() as f64),
             sample.retired.to_string(),
         ]
@@ -287,5 +288,17 @@ mod tests {
         for (value, text) in cases {
             assert_eq!(bytes(value), text);
         }
+    }
+
+    #[test]
+    fn a_few_wrong_bits_are_not_none() {
+        let mut course = course();
+        for moment in &mut course.moments {
+            moment.reads.error_rate_mean = 3.127e-5;
+        }
+        let page = life_page("ageing", "A drive", Vec::new(), &life(), &course, "0");
+        let table = page.sections.iter().find_map(|section| section.tables.first()).expect("there is one");
+        let place = table.head.iter().position(|head| head == "Wrong bits").expect("it is a column");
+        assert!(table.rows.iter().all(|row| row[place] == "0.00313 %"), "{:?}", table.rows);
     }
 }

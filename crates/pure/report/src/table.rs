@@ -2,7 +2,7 @@
 
 use crate::component::{Component, Part};
 use crate::expectation::Comparison;
-use crate::figure::{Figures, Metric, Shown};
+use crate::figure::{Figures, Metric, Shown, digits};
 use crate::fitted::{fitted, right};
 use crate::schema::{DesignResult, ExtraTable, RunReport};
 use crate::{Cause, SplitRow};
@@ -91,13 +91,13 @@ pub fn comparison_table(comparisons: &[Comparison]) -> String {
     let mut table = table(&["id", "where", "metric", "kind", "published", "measured", "tolerance", "verdict"]);
     for comparison in comparisons {
         let unit = &comparison.unit;
-        let figure = |value: f64| right(format!("{value:.2} {unit}"));
+        let figure = |value: f64| right(format!("{} {unit}", digits(value)));
         table.add_row(vec![
             Cell::new(&comparison.id),
             Cell::new(&comparison.r#where),
             Cell::new(&comparison.metric),
             Cell::new(comparison.kind_in_words()),
-            right(format!("{}{:.2} {unit}", comparison.relation.sign(), comparison.published)),
+            right(format!("{}{} {unit}", comparison.relation.sign(), digits(comparison.published))),
             comparison.measured.map_or(right("-".to_owned()), figure),
             figure(comparison.tolerance),
             Cell::new(comparison.verdict().name()),
@@ -109,4 +109,22 @@ pub fn comparison_table(comparisons: &[Comparison]) -> String {
         .map(|comparison| format!("{}: {}", comparison.id, comparison.note))
         .collect();
     if notes.is_empty() { table.to_string() } else { format!("{table}\n{}", notes.join("\n")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expectation::tests::expectation;
+
+    #[test]
+    fn small_figures_of_a_comparison_are_told_from_none() {
+        let text = |published: f64, tolerance: f64, measured: f64| {
+            comparison_table(&[Comparison::new(&expectation(published, tolerance), &[], Some(measured))])
+        };
+        let small = text(0.004, 0.002, 0.003_123_4);
+        assert!(["0.004 ", "0.002 ", "0.00312 "].iter().all(|figure| small.contains(figure)), "{small}");
+        let usual = text(50.4, 0.1, -3.125);
+        assert!(["50.40 ", "0.10 ", "-3.12 "].iter().all(|figure| usual.contains(figure)), "{usual}");
+        assert!(text(0.05, 0.0, 1e-15).contains("0.05 "));
+    }
 }
