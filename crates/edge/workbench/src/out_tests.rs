@@ -118,6 +118,8 @@ fn document(designs: &[&str]) -> ReportDocument {
         designs: designs.iter().map(|name| design_result(name)).collect(),
         explorer: None,
         seeds: None,
+        failed: Vec::new(),
+        interrupted: false,
     };
     ReportDocument::new(&DECLARED, report, designs.iter().map(|name| detail(name)).collect(), "", "1.2.3")
 }

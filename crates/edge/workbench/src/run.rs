@@ -3,7 +3,7 @@
 use crate::parallel::{Watch, run_each};
 use crate::scenarios::Source;
 use crate::{DiskFiles, WorkbenchError};
-use flashyard_report::{DesignResult, FioReport, ReportDocument, RunReport, SeededRun, over_seeds};
+use flashyard_report::{DesignResult, FailedRun, FioReport, ReportDocument, RunReport, SeededRun, over_seeds};
 use flashyard_scenario::{
     Measured, Overrides, Resolved, Run, Scenario, ScenarioError, Task, document, plan_runs, summarize, with_emission,
 };
@@ -155,7 +155,9 @@ impl RunPlan {
         let is_whole = complete && failures.is_empty();
         let report = summarize(scenario, self.resolved.room, &runs, wall_seconds, is_whole);
         let over = (self.seeds.len() > 1).then(|| over_seeds(&report, &self.seeds, &seeded));
-        let report = RunReport { command, seeds: over, ..report };
+        let told = |failure: &RunFailure| FailedRun { run: failure.run.clone(), error: failure.error.clone() };
+        let failed = failures.iter().map(told).collect();
+        let report = RunReport { command, seeds: over, failed, interrupted: !complete, ..report };
         Ok(RunResults {
             document: document(self.run.declaration, report, runs, &self.resolved.text, version),
             fio,

@@ -97,5 +97,7 @@ pub fn summarize(
         designs: runs.iter().map(|run| run.result.clone()).collect(),
         explorer: explorer(&scenario.explore, room, runs),
         seeds: None,
+        failed: Vec::new(),
+        interrupted: false,
     }
 }

@@ -181,6 +181,8 @@ pub(crate) mod tests {
             designs: vec![design],
             explorer: None,
             seeds: None,
+            failed: Vec::new(),
+            interrupted: false,
         };
         ReportDocument::new(&DECLARED, report, vec![detail], "seed = 1 # [A] any", "0")
     }

@@ -69,7 +69,9 @@ pub use ranking::{unsteady_sentence, verdict_sentence};
 pub use real_drive::{DriveRecord, RealDriveRecord, ReplayRecord, ReplaySide, real_drive_table};
 pub use reclaim::{ReclaimRecord, reclaim_table};
 pub use rows::rows_table;
-pub use schema::{Declaration, DesignAbout, DesignResult, ExtraTable, LatencySummary, Laws, RunReport, WindowHalf};
+pub use schema::{
+    Declaration, DesignAbout, DesignResult, ExtraTable, FailedRun, LatencySummary, Laws, RunReport, WindowHalf,
+};
 pub use seeds::{Difference, SeededDesign, SeededFigure, Seeds};
 pub use split::{Cause, SplitRow};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};

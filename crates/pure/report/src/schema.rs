@@ -37,8 +37,14 @@ pub struct RunReport {
     /// Changes that fitted recorded requests to each drive, with counts; empty for generated ones. Designs in which a
     /// drive's trace went equally far share an entry.
     pub scaling: Vec<String>,
-    /// Whether every design was finished; false after Ctrl-C.
+    /// Whether every design was finished; false after Ctrl-C and where a run failed.
     pub complete: bool,
+    /// Runs that failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedRun>,
+    /// Whether the program was stopped before all runs had ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
     /// One entry a design, in the order asked for.
     pub designs: Vec<DesignResult>,
     /// Cost and energy of the runs against what they give; absent without a sweep of several points.
@@ -47,6 +53,15 @@ pub struct RunReport {
     /// Means over several seeds; absent where one seed was run. Everything else is of the first one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seeds: Option<Seeds>,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FailedRun {
+    /// Its design, point and, beside other seeds than the first, its seed.
+    pub run: String,
+    /// Its error.
+    pub error: String,
 }
 
 /// A design for readers who do not know it.

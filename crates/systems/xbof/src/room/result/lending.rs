@@ -158,6 +158,8 @@ mod tests {
             ],
             explorer: None,
             seeds: None,
+            failed: Vec::new(),
+            interrupted: false,
         }
     }
 
