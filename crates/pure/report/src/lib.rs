@@ -72,7 +72,7 @@ pub use rows::rows_table;
 pub use schema::{
     Declaration, DesignAbout, DesignResult, ExtraTable, FailedRun, LatencySummary, Laws, RunReport, WindowHalf,
 };
-pub use seeds::{Difference, SeededDesign, SeededFigure, Seeds};
+pub use seeds::{Difference, SeededDesign, SeededFigure, SeededLaws, Seeds};
 pub use split::{Cause, SplitRow};
 pub use study_charts::{Bar, Placed, bar_panels, beside, capacity_section, erases_section, factor_chart, study_page};
 pub use table::{comparison_table, component_tables, extra_tables, run_table, split_table, text_table};

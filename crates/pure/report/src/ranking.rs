@@ -1,7 +1,7 @@
 //! The best runs, and the figures that do not rank them.
 
-use crate::common::{IOPS, LATENCY_MEAN, LATENCY_P99, THROUGHPUT, THROUGHPUT_PER_DOLLAR};
-use crate::figure::{Better, Metric};
+use crate::common::{IOPS, IOS, LATENCY_MEAN, LATENCY_P99, THROUGHPUT, THROUGHPUT_PER_DOLLAR};
+use crate::figure::{Better, Figures, Metric, Value};
 use crate::schema::{DesignResult, RunReport};
 
 /// Figures that differ by less share a place.
@@ -28,8 +28,8 @@ pub fn verdict_sentence(report: &RunReport) -> Option<String> {
         None => ranked.push(("least p99", &LATENCY_P99)),
         Some(reason) => reasons.push(reason),
     }
-    // Systems have no such figure where nothing is asked of them, and none of them is the best then.
-    ranked.retain(|(_, metric)| runs.iter().any(|run| run.figures.number(metric).is_finite()));
+    // Systems have no such figure where nothing is asked of them, and one that has it alone is compared with nothing.
+    ranked.retain(|(_, metric)| runs.iter().filter(|run| told(&run.figures, metric).is_some()).count() > 1);
     let mut parts: Vec<String> =
         ranked.iter().map(|(what, metric)| format!("{what}: {}", best(&runs, metric))).collect();
     let (hosted, own): (Vec<_>, Vec<_>) = runs.iter().copied().partition(|run| run.computes_on_host);
@@ -69,11 +69,29 @@ pub(crate) fn unranked_tails(report: &RunReport) -> Option<String> {
 /// Names of the runs that are best in a figure.
 fn best(runs: &[&DesignResult], metric: &Metric) -> String {
     let sign = if metric.better == Better::Less { -1.0 } else { 1.0 };
-    let figure = |run: &DesignResult| sign * run.figures.number(metric);
-    let most = runs.iter().map(|run| figure(run)).fold(f64::NEG_INFINITY, f64::max);
-    let near = |run: &&&DesignResult| (figure(run) - most).abs() <= ALIKE * most.abs();
-    let near: Vec<&DesignResult> = runs.iter().filter(near).copied().collect();
-    if near.len() == runs.len() { "all alike".to_owned() } else { listed(&near) }
+    let known: Vec<(&DesignResult, f64)> =
+        runs.iter().filter_map(|&run| Some((run, sign * told(&run.figures, metric)?))).collect();
+    let most = known.iter().map(|&(_, figure)| figure).fold(f64::NEG_INFINITY, f64::max);
+    let near = |&&(_, figure): &&(&DesignResult, f64)| (figure - most).abs() <= ALIKE * most.abs();
+    let near: Vec<&DesignResult> = known.iter().filter(near).map(|&(run, _)| run).collect();
+    if near.len() == known.len() { "all alike".to_owned() } else { listed(&near) }
+}
+
+/// Requests that it takes until one is slower than the 99th percentile.
+const P99_REQUESTS: u64 = 100;
+
+/// A figure of a run, where it is a number. The latency of no request is none.
+pub(crate) fn known(figures: &Figures, metric: &Metric) -> Option<f64> {
+    let served = |least| figures.get(&IOS) == Value::Absent || figures.count(&IOS) >= least;
+    let is_told = !metric.key.starts_with("latency_us.") || served(1);
+    figures.get(metric).number().filter(|value| value.is_finite() && is_told)
+}
+
+/// A figure by which a run may be ranked: of a percentile beyond all requests there is none.
+pub(crate) fn told(figures: &Figures, metric: &Metric) -> Option<f64> {
+    let is_told =
+        metric.key != LATENCY_P99.key || figures.get(&IOS) == Value::Absent || figures.count(&IOS) >= P99_REQUESTS;
+    known(figures, metric).filter(|_| is_told)
 }
 
 fn listed(runs: &[&DesignResult]) -> String {
@@ -118,6 +136,7 @@ mod tests {
             .iter()
             .map(|&(name, iops, p99, computes_on_host)| {
                 let mut run = DesignResult { name: name.to_owned(), computes_on_host, ..run.clone() };
+                run.figures.set(&IOS, 1000_u64);
                 run.figures.set(&IOPS, iops);
                 run.figures.set(&THROUGHPUT, 4096.0 * iops);
                 run.figures.set(&THROUGHPUT_PER_DOLLAR, iops);
@@ -178,5 +197,28 @@ mod tests {
         }
         let text = verdict_sentence(&report).expect("there are two");
         assert!(text.contains("most throughput: a") && !text.contains("money"), "{text}");
+    }
+
+    #[test]
+    fn a_latency_of_no_request_is_not_the_least() {
+        let mut report = report(false, &[("a", 2.0, 5.0, false), ("b", 2.0, 6.0, false), ("idle", 0.0, 0.0, false)]);
+        for (run, mean) in report.designs.iter_mut().zip([5.0, 6.0, 0.0]) {
+            run.figures.set(&LATENCY_MEAN, mean);
+        }
+        report.designs[2].figures.set(&IOS, 0_u64);
+        let text = verdict_sentence(&report).expect("there are three");
+        assert!(text.contains("least mean latency: a;") && text.contains("least p99: a;"), "{text}");
+        // Two runs that have the figure and are alike in it, and one that has none.
+        report.designs[1].figures.set(&LATENCY_MEAN, 5.0);
+        let text = verdict_sentence(&report).expect("there are three");
+        assert!(text.contains("least mean latency: all alike;"), "{text}");
+    }
+
+    #[test]
+    fn a_percentile_beyond_all_requests_ranks_nothing() {
+        let mut report = report(false, &[("a", 2.0, 5.0, false), ("b", 2.0, 6.0, false)]);
+        assert!(verdict_sentence(&report).expect("there are two").contains("least p99: a"));
+        report.designs[0].figures.set(&IOS, 99_u64);
+        assert!(!verdict_sentence(&report).expect("there are two").contains("p99"));
     }
 }

@@ -2,6 +2,17 @@
 
 use serde::Serialize;
 
+/// A run that broke a law.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SeededLaws {
+    /// Name of the run.
+    pub name: String,
+    /// Its seed.
+    pub seed: u64,
+    /// The broken laws, with both sides.
+    pub laws: Vec<String>,
+}
+
 /// Figures over several seeds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Seeds {
@@ -11,6 +22,9 @@ pub struct Seeds {
     pub designs: Vec<SeededDesign>,
     /// Every design against the best one by the means, for each figure that ranks.
     pub differences: Vec<Difference>,
+    /// Runs that broke a law: their figures are in no mean and no difference.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub broken: Vec<SeededLaws>,
 }
 
 /// Figures of a design over several seeds.
@@ -31,7 +45,7 @@ pub struct SeededFigure {
     pub mean: Option<f64>,
     /// Half the width of the 95 % confidence interval around it; absent for fewer than two values.
     pub half_width: Option<f64>,
-    /// The value under each seed; absent where the run failed or has none.
+    /// The value under each seed; absent where the run failed, broke a law or has none.
     pub values: Vec<Option<f64>>,
 }
 
@@ -40,7 +54,7 @@ pub struct SeededFigure {
 pub struct Difference {
     /// Key of the metric.
     pub key: &'static str,
-    /// Design that is best by its mean.
+    /// Design that is best by its mean over the seeds that all compared designs finished.
     pub best: String,
     /// The other one.
     pub design: String,
@@ -50,4 +64,6 @@ pub struct Difference {
     pub half_width_percent: f64,
     /// Whether the interval leaves out zero.
     pub is_there: bool,
+    /// Number of these seeds.
+    pub seeds: usize,
 }
