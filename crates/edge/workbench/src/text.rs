@@ -15,7 +15,7 @@ pub fn run_text(report: &RunReport, width: usize) -> Vec<String> {
         vec![format!("{}{title}, seed {}", report.scenario, report.seed), format!("workload: {}", report.workload)];
     text.extend(report.scaling.iter().map(|note| format!("scaling: {note}")));
     let is_small = report.designs.len() <= ROWS_MAX;
-    if let Some(seeds) = report.seeds.as_ref().filter(|_| is_small) {
+    if let Some(seeds) = &report.seeds {
         let last = seeds.seeds.last().unwrap_or(&report.seed);
         text.push(format!("means over seeds {} to {last}, ± half of a 95 % confidence interval:", report.seed));
         text.push(seeds_table(report, seeds, width));
@@ -25,7 +25,10 @@ pub fn run_text(report: &RunReport, width: usize) -> Vec<String> {
     if is_small {
         text.push(run_table(report, width));
         text.extend(verdict_sentence(report).filter(|_| report.seeds.is_none()));
-        text.extend(report.notes.iter().cloned());
+    }
+    // Warnings do not depend on how many runs there are.
+    text.extend(report.notes.iter().cloned());
+    if is_small {
         text.push("where the time of a request goes, us; near p99 is the mean of the requests about there:".to_owned());
         text.push(split_table(report, width));
     }
