@@ -73,6 +73,10 @@ export interface RunReport {
   workload: string;
   scaling: string[];
   complete: boolean;
+  /** Runs that failed; only where some did. */
+  failed?: { run: string; error: string }[];
+  /** Whether the program was stopped before all runs had ended; only where it was. */
+  interrupted?: boolean;
   designs: DesignResult[];
   /** Only in the report of a sweep with several points. */
   explorer?: Explorer;
@@ -84,8 +88,10 @@ export interface RunReport {
 export interface Seeds {
   seeds: number[];
   designs: { name: string; figures: SeededFigure[] }[];
-  /** Each design against the best one, for each figure that ranks. */
-  differences: { key: string; best: string; design: string; percent: number; half_width_percent: number; is_there: boolean }[];
+  /** Each design against the best one, for each figure that ranks, over the `seeds` seeds that all compared designs finished. */
+  differences: { key: string; best: string; design: string; percent: number; half_width_percent: number; is_there: boolean; seeds: number }[];
+  /** Runs that broke a law, of any seed: their figures are in no mean. Only where some did. */
+  broken?: { name: string; seed: number; laws: string[] }[];
 }
 
 export interface SeededFigure {

@@ -19,7 +19,10 @@ export function differencesInWords(document: ReportDocument, seeds: Seeds): stri
     const told = (there: boolean): string[] =>
       of.filter((one) => one.is_there === there).map((one) => `${one.design} (${one.percent >= 0 ? "+" : "−"}${Math.abs(one.percent).toFixed(2)} ± ${one.half_width_percent.toFixed(2)} %)`);
     const [some, none] = [told(true), told(false)];
-    const best = `${metric?.title ?? key}: ${of[0]?.best ?? ""} has the ${metric?.better === "less" ? "least" : "most"}`;
+    // Those that not every design finished are left out.
+    const common = of[0]?.seeds ?? seeds.seeds.length;
+    const fewer = common < seeds.seeds.length ? `, by the ${common} seeds that all of them finished` : "";
+    const best = `${metric?.title ?? key}: ${of[0]?.best ?? ""} has the ${metric?.better === "less" ? "least" : "most"}${fewer}`;
     const differ = some.length > 0 ? `; ${listed(some)} differ${some.length > 1 ? "" : "s"} from it` : "";
     const same = none.length > 0 ? `; there is no difference at 95 % confidence to ${listed(none)}` : "";
     return `${best}${differ}${same}.`;

@@ -7,7 +7,7 @@ import { differencesInWords, seedsFindings, withInterval } from "../src/seeds.ts
 
 const metric = (key: string, title: string, better: "more" | "less") => ({ key, title, unit: "ratio", better, needs: "nothing", about: "", absent: "", component: null, series: false, shown: true });
 const document = { metrics: [metric("throughput_bytes_per_s", "Throughput", "more"), metric("latency_us.mean", "Latency, mean", "less")] } as unknown as ReportDocument;
-const difference = (key: string, design: string, percent: number, is_there: boolean) => ({ key, best: "xbof", design, percent, half_width_percent: 0.5, is_there });
+const difference = (key: string, design: string, percent: number, is_there: boolean) => ({ key, best: "xbof", design, percent, half_width_percent: 0.5, is_there, seeds: 3 });
 
 test("differences are told apart from none", () => {
   const seeds: Seeds = {
@@ -44,4 +44,9 @@ test("without differences the page says why there are none", () => {
   assert.deepEqual(named(["conv"]), ["One design was run."]);
   assert.deepEqual(named(["conv at 4", "conv at 8", "xbof at 4", "xbof at 8"], [1, 2], 2), ["These runs serve different loads, so they are not set against each other."]);
   assert.deepEqual(named(["conv", "xbof"]), ["Too few seeds were finished by all designs to set them against each other."]);
+});
+
+test("differences over fewer seeds than were run say over how many", () => {
+  const seeds = { seeds: [1, 2, 3, 4], designs: [], differences: [difference("throughput_bytes_per_s", "conv", -20, true)] };
+  assert.deepEqual(differencesInWords(document, seeds), ["Throughput: xbof has the most, by the 3 seeds that all of them finished; conv (−20.00 ± 0.50 %) differs from it."]);
 });

@@ -22,7 +22,7 @@ export function explorer(page: Page, explored: Explorer): HTMLElement {
   ];
   const printed = loads.flatMap((load) => PRICES.map((price) => ({ load, price })));
   const chosen = loads.some((load) => load.reference !== null) ? `${explored.reference} and the cheapest run of the same service at each load, where there are such` : "runs that no other one beats in price, p99 and throughput";
-  const shown = notShown(page) === "" ? null : `${notShown(page)} They are ${listed(page.designs.map((design) => design.name))}: ${chosen}.`;
+  const shown = notShown(page) === "" ? null : `${notShown(page)} The sections below show ${listed(page.designs.map((design) => design.name))}: ${chosen}.`;
   return section(
     "explorer",
     "Which drives are worth their price?",

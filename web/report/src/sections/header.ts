@@ -4,6 +4,7 @@ import { element } from "../dom.ts";
 import { sweptDesigns } from "../explorer.ts";
 import { seconds } from "../format.ts";
 import type { Page } from "../page.ts";
+import { brokenLaws, unfinished } from "../trust.ts";
 
 export function header({ document: { report, version } }: Page): HTMLElement {
   const facts: [string, string][] = [
@@ -26,21 +27,18 @@ export function header({ document: { report, version } }: Page): HTMLElement {
   );
 }
 
-/** Broken laws and an interrupted run, loudly; what the run itself notes; that all laws hold, quietly. */
+/** Broken laws and missing runs, loudly; what the run itself notes; that all laws hold, quietly. */
 export function warnings({ document: { report }, designs }: Page): HTMLElement[] {
   const shown: HTMLElement[] = [];
-  if (!report.complete) {
-    shown.push(element("aside", { class: "alert", role: "alert" }, element("h2", {}, "The run was interrupted"), element("p", {}, "Only the designs below were finished; the others are missing.")));
+  const listed = (lines: readonly [string, string][]): HTMLElement => element("ul", {}, lines.map(([name, what]) => element("li", {}, element("b", {}, name), `: ${what}`)));
+  const missing = unfinished(report);
+  if (missing) {
+    shown.push(element("aside", { class: "alert", role: "alert" }, element("h2", {}, missing.title), element("p", {}, missing.text), missing.items.length > 0 ? listed(missing.items) : null));
   }
-  // Also of the runs of a large sweep that are not shown one by one.
-  const broken = report.designs.filter((design) => !design.laws.hold || design.laws.broken.length > 0);
+  const broken = brokenLaws(report);
   if (broken.length > 0) {
-    const items = broken.flatMap((design) => {
-      const laws = design.laws.broken;
-      return (laws.length > 0 ? laws : ["a law does not hold"]).map((law) => element("li", {}, element("b", {}, design.name), `: ${law}`));
-    });
     shown.push(
-      element("aside", { class: "alert", role: "alert", id: "laws" }, element("h2", {}, "Broken laws: do not trust these figures"), element("p", {}, "A law that must hold on every run does not. This is an error of the program; please report it."), element("ul", {}, items)),
+      element("aside", { class: "alert", role: "alert", id: "laws" }, element("h2", {}, "Broken laws: do not trust these figures"), element("p", {}, "A law that must hold on every run does not. This is an error of the program; please report it."), listed(broken)),
     );
   } else if (designs.length > 0) {
     shown.push(element("p", { class: "quiet", id: "laws" }, "All laws that are checked on a run (Little’s law, utilization, conservation of requests and bytes) hold in every design."));
