@@ -6,6 +6,7 @@ use flashyard_blk::{
     Completion, Operation, Payload, RequestError, Volume, VolumeError, VolumeInfo, VolumeLimits, VolumeRequest, check,
 };
 use flashyard_flash::SLOT_BYTES;
+use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
 use flashyard_units::{SimTime, VolumeId};
@@ -183,6 +184,16 @@ fn lost(error: HostError) -> VolumeError {
     VolumeError::Io(error.to_string())
 }
 
+/// Why a command was not carried out, for a volume each of whose blocks is `ratio` of the namespace.
+fn failed(command: Option<NvmCommand>, status: Status, ratio: u32) -> VolumeError {
+    match command {
+        Some(NvmCommand::Read { range, .. }) if status.code() == Status::UNRECOVERED_READ => {
+            VolumeError::Unread { block: range.lba / u64::from(ratio) }
+        }
+        command => VolumeError::Io(format!("{command:?}: {status:?}")),
+    }
+}
+
 impl Volume for RemoteNamespace {
     fn info(&self) -> VolumeInfo {
         self.info
@@ -215,7 +226,7 @@ impl Volume for RemoteNamespace {
             }
             for completion in queue.effects.completions.drain(..) {
                 let command = self.under_way.remove(&completion.token);
-                let failure = || VolumeError::Io(format!("{command:?}: {:?}", completion.status));
+                let failure = || failed(command, completion.status, self.ratio);
                 let result = if completion.status.is_success() { Ok(()) } else { Err(failure()) };
                 into.push(Completion { token: completion.token, result, bytes: completion.data });
             }
