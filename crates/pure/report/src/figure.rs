@@ -381,8 +381,9 @@ pub(crate) fn digits(value: f64) -> String {
     if !(NOTHING..0.1).contains(&size) {
         return format!("{value:.2}");
     }
-    // 0.0123 has its first significant digit behind one zero: four digits.
-    let places = (2.0 - size.log10().floor()) as usize;
+    // 1.23 has two digits behind the point, and each power of ten below it one more.
+    let powers = std::iter::successors(Some(size), |size| Some(10.0 * size)).take_while(|size| *size < 1.0);
+    let places = 2 + powers.count();
     let text = format!("{value:.places$}");
     let least = text.find('.').map_or(text.len(), |point| point + 3);
     let end = text.trim_end_matches('0').len().max(least);
