@@ -118,6 +118,11 @@ export const CASES: Record<string, () => ReportDocument | ChartPage> = {
   "one-interval": () => fixture({ designs: ["conv", "xbof"], drives: 4, busy: 2, intervals: 1 }),
   real: () => real("closed"),
   "real-sweep": () => real("sweep"),
+  "some-runs": () => {
+    const document = sweep();
+    if (document.report.explorer) document.report.explorer.is_a_choice = false;
+    return document;
+  },
   "real-unsteady": () => real("unsteady"),
   sweep,
   charts,

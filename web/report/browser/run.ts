@@ -281,6 +281,11 @@ const TESTS: [string, (chromium: Browser) => Promise<void>][] = [
     for (const words of ["No interval was recorded", "there is no distribution", "nothing to split", "Nothing is lent", "Nothing was written"]) assert.ok(text.includes(words), words);
     assert.doesNotMatch(text, /undefined|NaN|Infinity/);
   })],
+  ["a sweep of which some runs are shown lists all of them", (chromium) => on(chromium, "some-runs", async (page) => {
+    assert.equal(await page.locator("#explorer").count(), 0);
+    assert.match(await page.locator("#runs .finding").innerText(), /^\d of 150 runs are shown one by one\.$/);
+    assert.equal(await page.locator("#runs tbody tr").count(), 150);
+  })],
   ["a report without a design still opens", (chromium) => on(chromium, "none", async (page) => assert.match(await page.locator("#summary").innerText(), /No design was finished/))],
   ["broken laws and an interrupted run come first", (chromium) => on(chromium, "broken", async (page) => {
     const alerts = await page.locator("[role=alert]").allInnerTexts();

@@ -72,7 +72,7 @@ export function throughputFinding(page: Page): string {
   const { designs } = page;
   const values = designs.map((design) => design.result.throughput_bytes_per_s);
   const ends = extremes(values);
-  if (!ends) return "No throughput was measured.";
+  if (!ends) return declares(page.document, "throughput_bytes_per_s") ? "No throughput was measured." : "These runs report no throughput.";
   const [most, least] = [values[ends.most] ?? 0, values[ends.least] ?? 0];
   if (most === 0) return "No data was moved in the measured window.";
   const top = designs[ends.most]?.name ?? "";

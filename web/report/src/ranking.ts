@@ -1,7 +1,7 @@
 // Which design is best in a figure, and which figures rank nobody. Pure functions, tested without a browser.
 
 import { listed } from "./format.ts";
-import { figure } from "./metrics.ts";
+import { declares, figure } from "./metrics.ts";
 import type { Design, Page } from "./page.ts";
 import type { Figure, Metric, Needs } from "./schema.ts";
 import { best } from "./shape.ts";
@@ -39,7 +39,7 @@ export const hosted = ({ designs }: Page): string[] => designs.filter((design) =
 /** Why some figures rank nobody, a sentence each. */
 export function reasons(page: Page): string[] {
   if (page.designs.length < 2) return [];
-  const names = hosted(page);
+  const names = declares(page.document, "bom_dollars", "energy_joules_per_gb") ? hosted(page) : [];
   return [
     ...(loadDiffers(page) ? ["Percentiles of latency are not ranked: in a closed loop a slower design is asked for less, so fewer of its requests wait for flash. Compare them at equal load, with requests that arrive at a given rate."] : []),
     ...(names.length > 0 ? [`Energy and price are those of the drives. They do not rank ${listed(names)}, where host cores do part of the work: their energy and price are not known.`] : []),

@@ -7,7 +7,7 @@ import { fixture } from "../fixture/generate.ts";
 import * as findings from "../src/findings.ts";
 import { notShown, page } from "../src/page.ts";
 import type { Page } from "../src/page.ts";
-import { rankedBy } from "../src/ranking.ts";
+import { rankedBy, reasons } from "../src/ranking.ts";
 import { reportsCourse, reportsSplit, reportsWaits, reportsWear } from "../src/reported.ts";
 import type { ReportDocument } from "../src/schema.ts";
 
@@ -157,4 +157,18 @@ test("a percentile beyond all requests has no star and no sentence", () => {
   assert.match(findings.summaryFinding(of(100)), /least p99: conv/);
   assert.equal(plain(findings.tailFinding(of(999))), "Fewer than 1 000 requests were completed in the measured window, too few to tell of one in a thousand.");
   assert.match(findings.tailFinding(of(1000)), /^One request in a thousand takes longer than/);
+});
+
+test("a system without throughput and prices is not told why they rank nothing", () => {
+  const keys = ["throughput_bytes_per_s", "bom_dollars", "energy_joules_per_gb", "throughput_bytes_per_s_per_dollar"];
+  const words = (...absent: string[]): string[] => {
+    const shown = changed((document) => {
+      without(document, ...absent);
+      for (const design of document.report.designs) design.computes_on_host = true;
+    });
+    return [findings.throughputFinding(shown), ...reasons(shown)];
+  };
+  assert.match(words().join(" "), /Energy and price are those of the drives/);
+  assert.match(words(...keys).join(" "), /^These runs report no throughput\. Percentiles [^$]*$/);
+  assert.doesNotMatch(words(...keys).join(" "), /price/);
 });
