@@ -18,10 +18,10 @@ pub(crate) struct Move {
     pub(crate) count: u32,
 }
 
-/// What is found where a pack lies.
+/// A place of packs, as it is found.
 enum Found {
     Whole(Box<Checkpoint>),
-    /// None, or one that is not whole.
+    /// No pack, or one that is not whole.
     Torn,
     /// The version where it can be read, and the error.
     Unread(Option<u64>, VolumeError),

@@ -84,7 +84,7 @@ impl<D: Volume> FileSystem<D> {
         fs.finish_remaps(&checkpoint.moves)?;
         for ino in checkpoint.orphans {
             fs.prepare(crate::fs::Cost { new: 0, dirty: 12, frees: true })?;
-            // What cannot be read cannot be deleted: it stays, a check reports it, and all else is there.
+            // A file that cannot be read cannot be deleted: it stays, a check reports it, and all else is there.
             if check_nodes(&mut fs, ino, 0).is_ok() {
                 fs.orphans.remove(&ino);
                 fs.delete_inode(ino)?;
@@ -158,7 +158,7 @@ mod tests {
     use crate::{MemoryDevice, Method};
     use flashyard_units::{SimSpan, SimTime};
 
-    /// What the device holds is what is in use.
+    /// The device holds the blocks that are in use, and no others.
     fn assert_reported(mut fs: FileSystem<MemoryDevice>) -> MemoryDevice {
         for tick in 1..200 {
             fs.tick(SimTime::ZERO + SimSpan::from_ms(tick * 10_050), false).expect("memory does not fail");
