@@ -160,7 +160,7 @@ fn column(batch: &RecordBatch, first: usize, name: &str, kind: &DataType) -> PyR
         return Err(wrong(row, "has no value".to_owned()));
     }
     let text = |row: usize| array_value_to_string(array, row).unwrap_or_default();
-    // What does not fit is without a value in a safe cast, which names its row so; fractions would be cut off.
+    // A value that does not fit is none after a safe cast, which names its row so; fractions would be cut off.
     let cast = cast_with_options(array, kind, &CastOptions::default());
     let found = cast.map_err(|error| PyValueError::new_err(format!("workload: column {name}: {error}")))?;
     if let Some(row) = (0..found.len()).find(|&row| found.is_null(row)) {

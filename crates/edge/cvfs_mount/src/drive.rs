@@ -3,7 +3,6 @@
 //! Drives let many hosts write, and two file systems on one destroy each other. A lock of this machine keeps its other programs away, and ends with
 //! the program, however that ends; a reservation would outlive it. Programs of other machines are not kept away.
 
-use crate::HOST_NQN;
 use crate::file::lock;
 use flashyard_blk::{Completion, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest};
 use flashyard_live::{NamespaceError, RemoteNamespace};
@@ -12,6 +11,9 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+
+/// The name of the host that file systems reach drives by.
+pub const HOST_NQN: &str = "nqn.2026-11.io.flashyard:cvfs";
 
 /// A drive is no device.
 #[derive(Debug, thiserror::Error)]

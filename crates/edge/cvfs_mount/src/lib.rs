@@ -14,10 +14,7 @@ mod manage;
 mod mount;
 
 pub use control::{Asked, ControlError, VolumeUsage, ask_info, ask_shrink, parse_method};
-pub use drive::{DriveDevice, DriveError};
+pub use drive::{DriveDevice, DriveError, HOST_NQN};
 pub use file::{FileDevice, lock};
 pub use manage::{Looked, ManageError, ManagedVolume, Management, MountedVolume, Wishes};
 pub use mount::{Device, MountError, Mounted, mount};
-
-/// The name of the host that file systems reach drives by.
-pub const HOST_NQN: &str = "nqn.2026-11.io.flashyard:cvfs";

@@ -22,6 +22,7 @@ mod error;
 mod held;
 mod leg;
 mod loans;
+mod mark;
 mod open;
 mod opening;
 mod reshape;

@@ -5,8 +5,6 @@
 
 mod legs;
 
-pub(crate) use legs::Mark;
-
 use crate::held::{Asked, Client, Content, Held};
 use crate::leg::{BLOCK, Begun, End, LegState, Source, Storage, Task};
 use crate::reshape::{Next, Parked, Reshape, Wish};

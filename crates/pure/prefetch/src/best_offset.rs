@@ -142,7 +142,7 @@ mod tests {
             for request in 0..20_000 {
                 predicted.clear();
                 prefetcher.observe(Seen { line: 1000 + request * stride, counter: 0 }, 1, &mut predicted);
-                // What is read ahead arrives so many requests later.
+                // Lines that are read ahead arrive so many requests later.
                 on_the_way.extend(predicted.iter().map(|predicted| predicted.line));
                 if on_the_way.len() > delay {
                     on_the_way.pop_front().into_iter().for_each(|line| prefetcher.filled(line, true));

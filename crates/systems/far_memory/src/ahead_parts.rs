@@ -44,7 +44,7 @@ pub struct AheadParts {
 pub(crate) struct Latencies {
     /// From end to end, as enumeration finds it.
     pub(crate) end_to_end: SimSpan,
-    /// What it is more than that, where switches are not known.
+    /// The latency beyond that, where switches are not known.
     pub(crate) unknown: SimSpan,
     /// Time that the medium takes for what is staged.
     pub(crate) lead: SimSpan,

@@ -1,37 +1,14 @@
 //! Legs of a volume that come, leave and take the place of others while it serves.
 
 use super::Stack;
-use crate::array::take_in;
 use crate::compose::LEGS_MAX;
 use crate::leg::LegState;
+use crate::mark::Mark;
 use crate::used;
-use flashyard_array::Label;
 use flashyard_live::FrontEnds;
 use flashyard_service::{Leg, Service};
 use flashyard_services::COPIED;
 use flashyard_units::SimTime;
-
-/// Words on storage by which it is known after a restart.
-pub(crate) enum Mark {
-    /// It is a leg of an array.
-    Label(Box<Label>),
-    /// A mirror uses so many of its blocks.
-    Used(u64),
-    None,
-}
-
-impl Mark {
-    /// Writes it where it is not there yet. That takes as long as the storage takes to answer.
-    ///
-    /// Errors: it cannot be written; storage that belongs to something else.
-    pub(crate) fn put_on(&self, storage: &mut LegState) -> Result<(), String> {
-        match self {
-            Self::Label(label) if storage.label.as_ref() != Some(label) => take_in(storage, label),
-            Self::Used(blocks) => used::keep(storage, *blocks),
-            Self::Label(_) | Self::None => Ok(()),
-        }
-    }
-}
 
 impl Stack {
     /// Storage becomes one more leg of a mirror, which copies everything to it.
@@ -57,7 +34,7 @@ impl Stack {
         if has < needs {
             return Err(format!("{} has {has} blocks, and the legs of s{node} have {needs}", storage.name));
         }
-        self.takes_as_much(node, &storage)?;
+        takes_as_much(self, node, &storage)?;
         if self.service.is_mirror(node) {
             used::keep(&mut storage, needs)?;
         }
@@ -143,7 +120,7 @@ impl Stack {
                 Ok(Mark::Label(Box::new(label)))
             }
             (None, Some(node)) => {
-                self.takes_as_much(node, storage)?;
+                takes_as_much(self, node, storage)?;
                 Ok(Mark::Used(needs))
             }
             (None, None) => Ok(Mark::None),
@@ -166,30 +143,6 @@ impl Stack {
         Ok(())
     }
 
-    /// Makes requests as short as storage takes them that comes below a mirror.
-    ///
-    /// Errors: it takes less than the services above have been told, or than requests under way have.
-    fn takes_as_much(&mut self, mirror: usize, storage: &LegState) -> Result<(), String> {
-        let (takes, name) = (storage.info().limits.request_blocks, &storage.name);
-        if takes >= self.request_blocks {
-            return Ok(());
-        }
-        if u64::from(takes) < COPIED {
-            return Err(format!("{name} takes {takes} blocks at once, and copies are of {COPIED}"));
-        }
-        if mirror != 0 {
-            let most = self.request_blocks;
-            return Err(format!(
-                "{name} takes {takes} blocks at once, and the services above s{mirror} ask for {most}"
-            ));
-        }
-        self.request_blocks = takes;
-        if self.held.requests.iter().any(|(_, asked)| asked.part > takes) {
-            return Err(format!("{name} takes {takes} blocks at once, and longer requests are under way; try again"));
-        }
-        Ok(())
-    }
-
     #[cold]
     pub(super) fn replace_when_idle(&mut self, now: SimTime, fronts: &mut FrontEnds) {
         let is_idle = |number: usize| self.legs[number].is_told && self.under_way(number) == 0;
@@ -208,4 +161,26 @@ impl Stack {
         }
         self.settle(now, fronts);
     }
+}
+
+/// Makes requests as short as storage takes them that comes below a mirror.
+///
+/// Errors: it takes less than the services above have been told, or than requests under way have.
+fn takes_as_much(stack: &mut Stack, mirror: usize, storage: &LegState) -> Result<(), String> {
+    let (takes, name) = (storage.info().limits.request_blocks, &storage.name);
+    if takes >= stack.request_blocks {
+        return Ok(());
+    }
+    if u64::from(takes) < COPIED {
+        return Err(format!("{name} takes {takes} blocks at once, and copies are of {COPIED}"));
+    }
+    if mirror != 0 {
+        let most = stack.request_blocks;
+        return Err(format!("{name} takes {takes} blocks at once, and the services above s{mirror} ask for {most}"));
+    }
+    stack.request_blocks = takes;
+    if stack.held.requests.iter().any(|(_, asked)| asked.part > takes) {
+        return Err(format!("{name} takes {takes} blocks at once, and longer requests are under way; try again"));
+    }
+    Ok(())
 }
