@@ -748,8 +748,12 @@ mod tests {
 
     #[test]
     fn collection_that_is_due_begins_with_the_first_access_and_heeds_its_guard() {
-        let due =
-            || Flash::new(FlashConfig { worn_in: true, collection_due: true, ..config() }).expect("it is possible");
+        let due = || {
+            let config = FlashConfig { worn_in: true, collection_due: true, ..config() };
+            let mut flash = Flash::new(config).expect("it is possible");
+            flash.fall_due(AT(0));
+            flash
+        };
         let mut flash = due();
         flash.ftl().check();
         assert!(flash.ftl().reclaim_needed() && flash.counters().rounds == 0);
