@@ -59,8 +59,8 @@ pub enum Design {
     /// Source: [P] sheet §3.4 to §3.6.
     Literal,
     /// The capacity-variant drive of the public artifact: fewest valid and then the oldest victim, oldest first, one
-    /// frontier. A degraded one turns both choices round, retires at the endurance, and puts data that seldom changes into superblocks
-    /// that would be retired soon. Source: [C] sheet §3.5 and §3.6; `get_next_free_line`, `select_victim_line`, `do_gc`.
+    /// frontier. A degraded one turns both choices round, retires at the endurance unless the user has set a rate, and puts data that
+    /// seldom changes into superblocks that would be retired soon. Source: [C] sheet §3.5 and §3.6; `get_next_free_line`, `select_victim_line`, `do_gc`.
     Artifact,
     /// The traditional drive with eight streams by access pattern. Source: [X] sheet §5.
     AutoStream,
@@ -167,7 +167,9 @@ impl DeviceConfig {
         }
         ftl.set_degraded(on);
         if self.design == Design::Artifact {
-            let retires_at = if on { ENDURANCE } else { self.retires_at() };
+            // A limit that the user has set holds in both modes. [P] §5.5.4 maps out what exceeds it, and [C] two of the artifact's
+            // versions (`sosp`, `backup`) retire at one limit in both.
+            let retires_at = if on && self.reliability.is_none() { ENDURANCE } else { self.retires_at() };
             ftl.set_retire_at(Some(retires_at.div_ceil(ACCELERATION)));
             ftl.set_wear_leveling(if on { PROGRESSIVE } else { WearLeveling::None });
         }
@@ -275,6 +277,10 @@ pub(super) mod tests {
         let [normal, degraded] =
             [(false, Some(146), WearLeveling::None), (true, Some(150), WearLeveling::Progressive { percent: 10 })];
         assert_eq!(modes, [normal, degraded, degraded, normal]);
+        let limited = device(Design::Artifact, Some(0.04));
+        let mut ftl = Ftl::new(&limited.geometry(), limited.ftl()).expect("the drive is possible");
+        limited.degrade(&mut ftl, true);
+        assert_eq!((ftl.degraded(), ftl.config().retire_at), (true, Some(120)), "4 % are 4 % in each mode");
         let literal = device(Design::Literal, Some(0.05));
         let mut ftl = Ftl::new(&literal.geometry(), literal.ftl()).expect("the drive is possible");
         literal.degrade(&mut ftl, true);
