@@ -218,6 +218,11 @@ fn a_volume_is_made_on_what_is_empty_or_by_force_and_whole_or_not_at_all() {
     let volume = place.name("volume");
     done(&["cvfs", "mkfs", &volume, "--size", "64MiB", "--segment-blocks", "64"]);
     place.refused(&["cvfs", "mkfs", &volume, "--segment-blocks", "64"], &["there is something in this file"]);
+    // Mounts hold this lock: what a mounted file has would go on in a file without a name.
+    let mounted = std::fs::File::open(&volume).expect("it is there");
+    mounted.try_lock().expect("it is free");
+    place.refused(&["cvfs", "mkfs", &volume, "--force"], &["it is mounted, or in use by another command"]);
+    drop(mounted);
     assert!(done(&["cvfs", "fsck", &volume]).contains("0 problems"));
     // A file of zeros is as good as none, and by force a volume takes the place of anything, by any name.
     std::fs::write(place.path("zeros"), vec![0; 32 << 20]).expect("there is room");

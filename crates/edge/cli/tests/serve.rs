@@ -148,6 +148,16 @@ fn what_cannot_be_served_is_refused_in_words() {
     let data = directory.path().to_str().expect("the path is text").to_owned();
     assert!(run(&["serve", BOX, "--data", &data, "--seconds", "0"]).status.success());
     refused(
+        &["serve", BOX, "--data", &data, "--prefault", "16MiB"],
+        "'--data <DIR>' cannot be used with '--prefault <SIZE>'",
+    );
+    let taken = run(&["serve", BOX, "--prefault", "16MiB", "--seconds", "0"]);
+    assert!(
+        taken.status.success() && text(&taken.stdout).contains("taking 16 MiB of memory"),
+        "{}",
+        text(&taken.stderr)
+    );
+    refused(
         &["serve", BOX, "--data", &data, "--set", "drive.blocks_per_plane=151", "--seconds", "0"],
         "and the scenario has drive 0",
     );
