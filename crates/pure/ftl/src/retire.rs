@@ -46,24 +46,24 @@ impl Ftl {
         self.kept_erased = self.kept_erased.max(self.config.kept_erased());
     }
 
-    /// Sets the erases of every superblock, as if time had passed, and keeps map and data. Superblocks that reach
-    /// their last erase are retired: now if they are erased, when they are next emptied otherwise.
+    /// Sets the erases of every superblock, as if time had passed, and keeps map and data, the order of erased superblocks, and what the
+    /// policy of wear leveling remembers. Superblocks that reach their last erase are retired: now if they are erased, when they are next
+    /// emptied otherwise.
     ///
-    /// Panics unless there is a count for each superblock.
+    /// Panics unless there is a count for each superblock. Source: \[C\] FF-SSD's public code sets counts and refills the heaps in their
+    /// order (`AF2.py`, `do_ftl_build_heap` for a heap that has entries).
     pub fn project_erase_counts(&mut self, counts: &[u32]) {
         assert_eq!(counts.len(), self.blocks.all.len(), "one count for each superblock");
-        for (number, &erases) in (0..).zip(counts) {
-            let before = self.blocks.all[number as usize].erases;
-            let listed = self.blocks.erased.remove(number, before);
-            self.blocks.all[number as usize].erases = erases;
-            if listed {
-                // In the order of numbers, as a new drive has them.
-                self.blocks.make_ready(number);
-            }
-        }
+        let erased = self.blocks.erased.in_order();
+        self.blocks.erased.clear();
+        self.blocks.all.iter_mut().zip(counts).for_each(|(superblock, &erases)| superblock.erases = erases);
+        erased.into_iter().for_each(|number| self.blocks.make_ready(number));
         self.blocks.erases_total = counts.iter().copied().map(u64::from).sum();
+        self.blocks.order_in_use(self.blocks.in_use.is_some());
+        if let Some(wear) = self.wear.as_deref_mut() {
+            wear.project(&self.blocks);
+        }
         self.retire_erased();
-        self.set_wear_leveling(self.config.wear_leveling);
     }
 
     /// Retires erased superblocks that have reached their last erase.

@@ -99,6 +99,8 @@ impl DataEnd {
         let mut ftl = Ftl::new(&config.data_geometry(), config.translation(seed))?;
         if config.erases > 0 {
             ftl.project_erase_counts(&vec![config.erases; ftl.layout().superblocks as usize]);
+            // Leveling begins with them, as after preconditioning.
+            ftl.set_wear_leveling(ftl.config().wear_leveling);
         }
         Ok(Self::over(config, ftl, 0, seed))
     }

@@ -80,6 +80,14 @@ impl DualPool {
         }
     }
 
+    /// Takes over erases that were set. Pools and effective erases stay.
+    pub(super) fn project(&mut self, blocks: &Blocks) {
+        let Self { hot: Hot { most, least, .. }, cold: Cold { least: coldest, .. }, owed, .. } = self;
+        for heap in [most, least, coldest] {
+            heap.refill(|number| blocks.erases(number) + u32::from(owed[number as usize]));
+        }
+    }
+
     pub(crate) fn choose(&mut self, blocks: &Blocks, host_slots: u64) -> Option<Exchange> {
         self.turns += host_slots - self.host_slots;
         // Longer than it takes every superblock to change pools, nothing new can come of it.

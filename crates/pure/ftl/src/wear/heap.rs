@@ -68,6 +68,12 @@ impl WearHeap {
         }
     }
 
+    /// Gives each superblock that is there other erases, in the order in which they lie.
+    pub(super) fn refill(&mut self, erases_of: impl Fn(u32) -> u32) {
+        let entries = std::mem::take(&mut self.entries);
+        entries.into_iter().for_each(|entry| self.insert(entry.number, erases_of(entry.number)));
+    }
+
     /// Counts one more erase of a superblock if it is there.
     pub(super) fn raise(&mut self, number: u32) {
         let Some(place) = self.place(number) else { return };

@@ -280,6 +280,37 @@ mod tests {
     }
 
     #[test]
+    fn erases_that_stay_as_they_are_change_nothing_that_is_remembered() {
+        let policies = [
+            WearLeveling::HotColdSwap { threshold: 2 },
+            WearLeveling::OldBlockProtection { threshold: 2, protection: 3 },
+            WearLeveling::DualPool { threshold: 2 },
+            WearLeveling::Progressive { percent: 2 },
+            WearLeveling::UnevenFactor { percent: 90 },
+        ];
+        for wear_leveling in policies {
+            let config = FtlConfig { wear_leveling, endurance: Some(100), ..FtlConfig::default() };
+            let erases = |projects: bool| {
+                let mut ftl = small(config);
+                for number in 0..LOGICAL * 20 {
+                    // Most slots are written once, and a tenth of them again and again.
+                    let logical = if number < LOGICAL { number } else { number % (LOGICAL / 10) };
+                    ftl.age_write(logical, 0, &mut Nothing::default()).expect("nothing is retired");
+                    if projects && number % 100 == 0 {
+                        let counts: Vec<u32> = ftl.erase_counts().collect();
+                        ftl.project_erase_counts(&counts);
+                        ftl.check();
+                    }
+                }
+                (ftl.erase_counts().collect::<Vec<_>>(), *ftl.counters())
+            };
+            let (kept, projected) = (erases(false), erases(true));
+            assert!(kept.1.leveled_superblocks > 0 || matches!(wear_leveling, WearLeveling::UnevenFactor { .. }));
+            assert_eq!(projected, kept, "{wear_leveling:?}");
+        }
+    }
+
+    #[test]
     fn the_erase_of_another_superblock_ends_no_move() {
         let mut ftl = used(2 * SLOTS, FtlConfig::default());
         for (step, erased, goes_on) in

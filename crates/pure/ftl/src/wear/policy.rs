@@ -28,6 +28,17 @@ impl Wear {
         }
     }
 
+    /// Takes over erases that were set, and keeps everything else.
+    pub(crate) fn project(&mut self, blocks: &Blocks) {
+        match self {
+            Self::UnevenFactor(policy) => *policy = policy.begun(blocks),
+            Self::OldBlockProtection(policy) => policy.least.refill(|number| blocks.erases(number)),
+            Self::Progressive(Progressive { least: Some(least), .. }) => least.refill(|number| blocks.erases(number)),
+            Self::DualPool(pools) => pools.project(blocks),
+            Self::Progressive(_) | Self::HotColdSwap(_) => {}
+        }
+    }
+
     /// A superblock is retired.
     pub(crate) fn forget(&mut self, number: u32) {
         match self {

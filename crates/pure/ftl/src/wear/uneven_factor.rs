@@ -21,6 +21,11 @@ impl UnevenFactor {
         Self { percent, squares: blocks.all.iter().map(|block| u64::from(block.erases).pow(2)).sum() }
     }
 
+    /// The rule for erases that were set.
+    pub(super) fn begun(&self, blocks: &Blocks) -> Self {
+        Self::new(self.percent, blocks)
+    }
+
     /// Counts an erase.
     pub(crate) fn note_erase(&mut self, number: u32, blocks: &Blocks) {
         self.squares += 2 * u64::from(blocks.erases(number)) - 1;

@@ -190,6 +190,7 @@ impl LiveJbof {
         let erases = (level * f64::from(endurance)).round() as u32;
         let counts = vec![erases; data.ftl.layout().superblocks as usize];
         data.ftl.project_erase_counts(&counts);
+        data.ftl.set_wear_leveling(data.ftl.config().wear_leveling);
         Ok(())
     }
 
