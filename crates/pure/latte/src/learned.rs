@@ -106,8 +106,9 @@ impl Learned {
         self.period.latency_us += f64::from(latency_us);
     }
 
-    /// The end for a write of `blocks`; `paths` are front and back end as they are now.
-    pub(crate) fn choose(&mut self, now: SimTime, blocks: u32, paths: &[Path; 2]) -> Leg {
+    /// The end for a write of `blocks`; `paths` are front and back end as they are now. Unless both are known, no end is the better
+    /// one: the write is neither a window to learn from nor a choice that can be right.
+    pub(crate) fn choose(&mut self, now: SimTime, blocks: u32, paths: &[Path; 2], are_known: bool) -> Leg {
         if self.trained.as_ref().is_some_and(|&(from, _)| from <= now) {
             self.model = self.trained.take().expect("it was looked at").1;
             self.has_trained = true;
@@ -126,8 +127,19 @@ impl Learned {
             back.latency_us,
             since_us,
         ]);
-        let better = shortest(front, back);
         let chosen = self.model.infer(self.window.features());
+        if are_known {
+            self.judge(chosen, shortest(front, back));
+        }
+        if self.rng.below(EXPLORES_ONE_IN[usize::from(self.has_trained)]) == 0 {
+            self.counts.explored += 1;
+            return if chosen == FRONT { BACK } else { FRONT };
+        }
+        chosen
+    }
+
+    /// Keeps the window with the better end, and counts whether that was chosen.
+    fn judge(&mut self, chosen: Leg, better: Leg) {
         self.record(better);
         self.period.choices += 1;
         self.period.right += u64::from(chosen == better);
@@ -135,11 +147,6 @@ impl Learned {
             self.counts.decisions += 1;
             self.counts.right += u64::from(chosen == better);
         }
-        if self.rng.below(EXPLORES_ONE_IN[usize::from(self.has_trained)]) == 0 {
-            self.counts.explored += 1;
-            return if chosen == FRONT { BACK } else { FRONT };
-        }
-        chosen
     }
 
     fn record(&mut self, better: Leg) {
@@ -156,7 +163,7 @@ impl Learned {
     fn check(&mut self, now: SimTime) {
         let Period { began, orders, latency_us, choices, right } = std::mem::take(&mut self.period);
         let span = now.since(began.unwrap_or(now)).as_secs_f64();
-        if orders == 0 || span == 0.0 {
+        if orders == 0 || span == 0.0 || self.trace.is_empty() {
             return;
         }
         let is_other_load = self.retraining.is_due(orders as f64 / span, latency_us / orders as f64);
@@ -187,7 +194,7 @@ mod tests {
         for _ in 0..periods * 6000 {
             now += SimSpan::from_us(10);
             let paths = paths([rng.below(64) as u32, rng.below(64) as u32]);
-            let end = usize::from(learned.choose(now, 1, &paths).0);
+            let end = usize::from(learned.choose(now, 1, &paths, true).0);
             learned.saw(paths[end].predicted_us());
         }
         learned
@@ -210,7 +217,7 @@ mod tests {
         let now = learned.last_write + SimSpan::from_ms(1);
         let before = learned.model.clone();
         for (ms, is_new) in [(0, false), (4, false), (5, true)] {
-            learned.choose(now + SimSpan::from_ms(ms), 1, &paths([1, 1]));
+            learned.choose(now + SimSpan::from_ms(ms), 1, &paths([1, 1]), true);
             assert_eq!(learned.model != before, is_new, "after {ms} ms");
         }
     }
@@ -219,7 +226,7 @@ mod tests {
     fn an_idle_period_ends_without_training() {
         let mut learned = Learned::new(Learning::published(3));
         for seconds in [0, 61, 122] {
-            learned.choose(SimTime::ZERO + SimSpan::from_secs(seconds), 1, &paths([1, 1]));
+            learned.choose(SimTime::ZERO + SimSpan::from_secs(seconds), 1, &paths([1, 1]), true);
         }
         assert_eq!(learned.counts.trainings, 0);
     }

@@ -289,7 +289,7 @@ impl NamedRun for StackRun {
             name = format!("{stack}, database, {}", phase.name());
         }
         if let Some(part) = self.part {
-            name = format!("{stack}, half of 4 KiB requests writes, step of load, part {part}");
+            name = format!("{stack}, random writes of 4 KiB, step of load, part {part}");
         }
         name
     }
@@ -426,10 +426,10 @@ fn scanned(
     Server::new(config, plan, streams).map_err(of_server)?.run(observer).map_err(of_server)
 }
 
-/// Requests a second of half the load. Source: \[P\] figure 10: 800 MB/s, then 1.6 GB/s; requests of 4 KiB are \[A\].
+/// Requests a second of half the load. Source: \[P\] figure 10: 800 MB/s, then 1.6 GB/s, of random writes of 4 KiB.
 const HALF_LOAD: f64 = 800e6 / 4096.0;
 
-/// A part of the step of load: a period of the learned rule each, half of them writes. A second stream of as many requests starts
+/// A part of the step of load: a period of the learned rule each, of writes alone. A second stream of as many requests starts
 /// after two of them. Source: \[P\] figure 10: the step comes after two periods.
 fn step(
     scenario: &Scenario,
@@ -438,7 +438,6 @@ fn step(
     observer: &mut dyn FnMut(f64) -> bool,
 ) -> Result<ServerFigures, ScenarioError> {
     let mut load = scenario.workload.clone();
-    load.read_share = Some(0.5);
     load.depth = None;
     load.requests_per_second = Some(HALF_LOAD);
     let spec = load::spec(&load, config.capacity())?;
