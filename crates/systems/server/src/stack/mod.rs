@@ -141,7 +141,7 @@ impl Named for Stack {
 /// The part of the server to which a stage's time is booked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The guest: its driver and its interrupts.
+    /// The guest: its driver and its interrupts, and what a hypervisor takes for these behind a polling process.
     Guest,
     /// The host: exits of the guest, system calls, a polling process.
     Host,
