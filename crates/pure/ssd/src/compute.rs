@@ -28,6 +28,10 @@ pub struct ComputeEnd {
     busy: SimSpan,
     window: SimSpan,
     jobs: u64,
+    /// Time between two jobs of submission queues that begin.
+    interval: SimSpan,
+    /// When the next of them may begin.
+    next: SimTime,
 }
 
 struct Queue {
@@ -45,8 +49,8 @@ pub(crate) struct Started {
 }
 
 impl ComputeEnd {
-    /// `cores` idle cores (1 to 32) and submission queues with these weights.
-    pub fn new(cores: u32, weights: &[u32]) -> Self {
+    /// `cores` idle cores (1 to 32) and submission queues with these weights, whose jobs begin `interval` apart at least.
+    pub fn new(cores: u32, weights: &[u32], interval: SimSpan) -> Self {
         assert!((1..=32).contains(&cores), "a compute-end has 1 to 32 cores");
         let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight, busy: SimSpan::ZERO };
         Self {
@@ -59,7 +63,15 @@ impl ComputeEnd {
             busy: SimSpan::ZERO,
             window: SimSpan::ZERO,
             jobs: 0,
+            interval,
+            next: SimTime::ZERO,
         }
+    }
+
+    /// Whether jobs of submission queues may have to wait for each other, however short they are.
+    #[inline]
+    pub(crate) fn is_paced(&self) -> bool {
+        self.interval > SimSpan::ZERO
     }
 
     /// The number of cores.
@@ -148,7 +160,13 @@ impl ComputeEnd {
         self.busy += job.busy;
         self.queues[queue].busy += job.busy;
         self.jobs += 1;
-        Some(Started { core, ends: now + job.busy + job.stall })
+        let mut begins = now;
+        if queue > 0 && self.is_paced() {
+            // The core has the job and waits with it, so that the order of queues is that of their turns.
+            begins = begins.max(self.next);
+            self.next = begins + self.interval;
+        }
+        Some(Started { core, ends: begins + job.busy + job.stall })
     }
 
     /// The agent's queue first; then the queue under the cursor until its weight is used up.
@@ -226,7 +244,7 @@ mod tests {
             weights in prop::collection::vec(1_u32..6, 1..5),
             steps in prop::collection::vec((0_u32..10, 0_usize..5, 1_u32..30), 1..300),
         ) {
-            let mut compute = ComputeEnd::new(cores, &weights);
+            let mut compute = ComputeEnd::new(cores, &weights, SimSpan::ZERO);
             let mut plain = Plain {
                 waiting: vec![VecDeque::new(); weights.len() + 1],
                 running: vec![None; cores as usize],
@@ -271,13 +289,37 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_lone_command_begins_at_once_and_many_an_interval_apart() {
+        let us = SimSpan::from_us;
+        let mut compute = ComputeEnd::new(3, &[1], us(4));
+        let ends = |compute: &mut ComputeEnd, now: SimTime| {
+            let started = compute.start_next(now).expect("a core is idle");
+            started.ends.since(SimTime::ZERO)
+        };
+        (0..4).for_each(|tag| compute.enqueue(1, job(tag)));
+        let begun: Vec<SimSpan> = (0..3).map(|_| ends(&mut compute, SimTime::ZERO)).collect();
+        assert_eq!(begun, [us(1), us(5), us(9)]);
+        // The agent's job has a core before the fourth command has, and waits for none.
+        compute.enqueue(0, job(9));
+        compute.finish(0);
+        assert_eq!(ends(&mut compute, SimTime::ZERO + us(1)), us(2));
+        compute.finish(0);
+        assert_eq!(ends(&mut compute, SimTime::ZERO + us(2)), us(13));
+        // Long after the last one.
+        (0..2).for_each(|core| assert!(compute.finish(core) < 10));
+        compute.enqueue(1, job(5));
+        assert_eq!(ends(&mut compute, SimTime::ZERO + us(100)), us(101));
+        assert_eq!(compute.busy(), us(1) * 6, "a core that waits is not busy");
+    }
+
     fn job(tag: u32) -> Job {
         Job { tag, busy: SimSpan::from_us(1), stall: SimSpan::ZERO }
     }
 
     #[test]
     fn backlogged_queues_share_the_cores_by_weight() {
-        let mut compute = ComputeEnd::new(1, &[2, 1]);
+        let mut compute = ComputeEnd::new(1, &[2, 1], SimSpan::ZERO);
         for _ in 0..300 {
             compute.enqueue(1, job(1));
             compute.enqueue(2, job(2));
@@ -292,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_queue_that_gets_another_weight_has_turns_by_it() {
-        let mut compute = ComputeEnd::new(1, &[2, 1]);
+        let mut compute = ComputeEnd::new(1, &[2, 1], SimSpan::ZERO);
         for _ in 0..300 {
             compute.enqueue(1, job(1));
             compute.enqueue(2, job(2));
@@ -308,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_agent_goes_first() {
-        let mut compute = ComputeEnd::new(1, &[1]);
+        let mut compute = ComputeEnd::new(1, &[1], SimSpan::ZERO);
         compute.enqueue(1, job(1));
         compute.enqueue(0, job(9));
         let started = compute.start_next(SimTime::ZERO).expect("a core is idle");
@@ -317,7 +359,7 @@ mod tests {
 
     #[test]
     fn no_more_jobs_run_than_there_are_cores() {
-        let mut compute = ComputeEnd::new(2, &[1]);
+        let mut compute = ComputeEnd::new(2, &[1], SimSpan::ZERO);
         (0..3).for_each(|tag| compute.enqueue(1, job(tag)));
         assert!(compute.start_next(SimTime::ZERO).is_some());
         assert!(compute.start_next(SimTime::ZERO).is_some());

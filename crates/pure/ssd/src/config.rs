@@ -25,6 +25,9 @@ pub struct FirmwareCost {
     pub stall_per_slice: SimSpan,
     /// Cycles for each slice that garbage collection moves, before those of commands: the map changes for it, too.
     pub cycles_per_moved_slice: u64,
+    /// Time between two commands that cores begin, at least: what the controller takes in. None where it is zero. A lone command does not
+    /// wait for it. Moves of garbage collection are not commands.
+    pub command_interval: SimSpan,
 }
 
 impl FirmwareCost {

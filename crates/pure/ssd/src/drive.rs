@@ -57,7 +57,7 @@ impl Drive {
     fn over(config: DriveConfig, weights: &[u32], data: DataEnd) -> Self {
         let housekeeps = config.ftl.has_cache() || config.firmware.cycles_per_moved_slice > 0 || config.loses_memory();
         Self {
-            compute: ComputeEnd::new(config.cores, weights),
+            compute: ComputeEnd::new(config.cores, weights, config.firmware.command_interval),
             data,
             housekeeps,
             moving: Vec::new(),
@@ -148,7 +148,7 @@ impl Drive {
     #[inline(always)]
     pub fn enqueue(&mut self, now: SimTime, queue: usize, job: Job, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         assert!(self.is_ready(), "a job for a drive that is not ready");
-        if job.busy + job.stall == SimSpan::ZERO {
+        if job.busy + job.stall == SimSpan::ZERO && !self.compute.is_paced() {
             out.emit(DriveEffect::FirmwareDone { tag: job.tag });
             return;
         }

@@ -62,6 +62,7 @@ fn drive(blocks: u32, dies_per_channel: u32, speed: u64) -> DriveConfig {
             cycles_per_slice: 1400,
             stall_per_slice: SimSpan::from_ns(70),
             cycles_per_moved_slice: 0,
+            command_interval: SimSpan::ZERO,
         },
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(1500 * speed),

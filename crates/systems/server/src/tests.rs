@@ -165,6 +165,21 @@ fn polling_cores_count_whether_they_work_or_not() {
 }
 
 #[test]
+fn a_limit_of_commands_is_one_of_rate_and_no_time_of_a_lone_command() {
+    let limited = |depth: u32, limit: u32| {
+        let settings = [format!("workload.depth={depth}"), format!("drive.commands_per_second={limit}")];
+        run(Stack::Physical, 1, (depth == 1).then_some(200), &settings.each_ref().map(String::as_str))
+    };
+    let [slow, fast] = [250_000, 1_000_000].map(|limit| limited(1, limit).latency().mean_us());
+    assert!((slow - fast).abs() < 1e-9, "{slow} and {fast}");
+    for limit in [250_000, 1_000_000] {
+        let figures = limited(256, limit);
+        let found = figures.per_second(figures.ios());
+        assert!((found / f64::from(limit) - 1.0).abs() < 0.01, "{found} of {limit}");
+    }
+}
+
+#[test]
 fn no_pool_is_busy_for_longer_than_it_has_servers() {
     for queues in ["server.queues=1", "server.queues=4"] {
         let pools = run(Stack::Ristretto, 1, None, &["workload.depth=256", queues]).pools;

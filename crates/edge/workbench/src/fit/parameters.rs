@@ -54,7 +54,7 @@ pub(super) const PARAMETERS: [Parameter; 6] = [
     },
     Parameter {
         key: "drive.commands_per_second",
-        also: &["cycles_per_command"],
+        also: &["command_interval", "cycles_per_command"],
         figure: FigureKind::ReadMany,
         follows: Follows::Limit,
         unit: Unit::Count,

@@ -57,7 +57,7 @@ pub(crate) trait Completion {
 pub(crate) fn is_whole(own: &Table) -> bool {
     let usual: Table = toml::from_str(USUAL).expect("it ships with the program");
     // Without these a drive is as the published one.
-    let optional = ["filled", "overwritten", "until_steady", "drawn", "pacing"];
+    let optional = ["filled", "overwritten", "until_steady", "drawn", "pacing", "command_interval"];
     let follows = SHEET.iter().flat_map(|entry| entry.1).filter(|key| !optional.contains(*key)).copied();
     let usual = usual.keys().map(String::as_str).filter(|key| !optional.contains(key));
     let mut all = follows.chain(DERIVED).chain(usual);

@@ -10,7 +10,7 @@ use flashyard_flash::{Geometry, SLOT_BYTES};
 use flashyard_ftl::FtlConfig;
 use flashyard_nand::{Capabilities, Currents, IsppModel, NandConfig};
 use flashyard_ssd::{BlockedReads, DriveConfig, FirmwareCost, LOG_RECORDS, PacingRule, SEGMENT_PAGES, StripeConfig};
-use flashyard_units::Hertz;
+use flashyard_units::{Hertz, SimSpan};
 
 /// A size that has 32 bits.
 ///
@@ -35,6 +35,7 @@ pub fn drive(section: &DriveSection) -> Result<DriveConfig, ScenarioError> {
             cycles_per_slice: section.cycles_per_slice,
             stall_per_slice: section.stall_per_slice.0,
             cycles_per_moved_slice: section.cycles_per_moved_slice,
+            command_interval: section.command_interval.map_or(SimSpan::ZERO, |time| time.0),
         },
         read_rate: section.read_rate.0,
         write_rate: section.write_rate.0,

@@ -211,17 +211,24 @@ fn host(sheet: &SheetSection) -> Result<Vec<Line>, Refused> {
     ])
 }
 
-/// Cycles of a command, so that the cores take in as many as the sheet says.
+/// The time between two commands, so that the controller takes in as many as the sheet says; or fewer cycles of each, where the cores
+/// reach less. A rate says nothing of the time that a lone command takes.
 fn commands(sheet: &SheetSection, known: Known<'_>) -> Result<Vec<Line>, Refused> {
     let Some(rate) = sheet.commands_per_second else { return Ok(Vec::new()) };
     let cores = known.number("cores").zip(known.number("core_clock_mhz"));
     let Some((cores, mhz)) = cores else { return Ok(Vec::new()) };
     let slice = known.number("cycles_per_slice").unwrap_or(0.0);
     let stall = known.quantity("stall_per_slice", Kind::Time).unwrap_or(0.0) * mhz / 1000.0;
+    let command = known.number("cycles_per_command").unwrap_or(0.0);
     let all = cores * mhz * 1e6 / rate as f64;
+    if all >= command + slice + stall {
+        let interval = format!("{} ns", (1e12 / rate as f64).round() / 1000.0);
+        return Ok(vec![Line::new("command_interval", interval, "[D] 1 / commands_per_second")]);
+    }
     let left = (all - slice - stall).round();
-    if left < 0.0 {
-        let most = cores * mhz * 1e6 / (slice + stall);
+    let least = if known.own.contains_key("cycles_per_command") { command } else { 0.0 };
+    if left < least {
+        let most = cores * mhz * 1e6 / (least + slice + stall);
         let message = format!("{rate} is more than the cores reach, {most:.0}; give less, or more drive.cores");
         return Err(("commands_per_second", message));
     }

@@ -128,6 +128,9 @@ pub struct DriveSection {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub cycles_per_moved_slice: u64,
+    /// Time between two commands that the controller begins, at least; none without the key. A lone command does not wait for it.
+    #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 s"))]
+    pub command_interval: Option<Time>,
     /// Stall for each mapping entry.
     #[schemars(extend("x-minimum" = "0 ns", "x-maximum" = "1 ms"))]
     pub stall_per_slice: Time,

@@ -40,7 +40,9 @@ pub struct SheetSection {
     /// Link to the host: pcie or cxl with its generation and lanes, such as pcie4x4 (as without the key) or cxl2x8. It
     /// gives `link_rate`, and `read_rate` and `write_rate` where they are not given.
     pub link: Option<String>,
-    /// Commands of 4 KiB a second that the controller's cores can take in, an input. It gives `cycles_per_command`.
+    /// Commands of 4 KiB a second that the controller can take in, an input. It gives `command_interval`, by which commands wait for each other and
+    /// a lone one does not; beyond what the cores reach by `cycles_per_command`, it gives fewer of these. The work of cores, by which drives lend
+    /// them, does not rise with it.
     #[schemars(range(min = 1000, max = 100_000_000))]
     pub commands_per_second: Option<u64>,
     /// State in which the drive begins: snia (filled once, then twice its capacity written at random, and on until it is steady), drawn (the steady
@@ -118,7 +120,7 @@ pub(crate) const SHEET: [(&str, &[&str]); 11] = [
     ("program_unit", &["program_pulse", "program_pulses"]),
     ("word_line_pages", &["program_pulse", "program_pulses"]),
     ("link", &["link_rate", "read_rate", "write_rate"]),
-    ("commands_per_second", &["cycles_per_command"]),
+    ("commands_per_second", &["command_interval"]),
     ("precondition", &["filled", "overwritten"]),
 ];
 

@@ -94,10 +94,23 @@ fn what_a_drive_gives_takes_precedence_over_what_follows() {
 }
 
 #[test]
-fn a_rate_of_commands_gives_their_cycles() {
-    let section = section("capacity = \"1 TB\"\ncommands_per_second = 1000000\nstall_per_slice = \"100 ns\"");
-    // Six cores at 1 GHz have 6,000 cycles for each.
-    assert_eq!(section.cycles_per_command + section.cycles_per_slice + 100, 6000);
+fn a_rate_of_commands_is_a_time_between_them_and_no_work_of_each() {
+    let usual = section("capacity = \"1 TB\"");
+    for (rate, ps) in [(1_000_000, 1_000_000), (663_000, 1_508_296)] {
+        let section = section(&format!("capacity = \"1 TB\"\ncommands_per_second = {rate}"));
+        assert_eq!(section.command_interval.map(|time| time.0.as_ps()), Some(ps));
+        let work = |section: &DriveSection| (section.cycles_per_command, section.cycles_per_slice);
+        assert_eq!(work(&section), work(&usual));
+    }
+    assert_eq!(usual.command_interval, None);
+}
+
+#[test]
+fn a_rate_beyond_the_usual_work_takes_cycles_off_commands() {
+    let section = section("capacity = \"1 TB\"\ncommands_per_second = 3000000\nstall_per_slice = \"100 ns\"");
+    // Six cores at 1 GHz have 2,000 cycles for each.
+    assert_eq!(section.cycles_per_command + section.cycles_per_slice + 100, 2000);
+    assert_eq!(section.command_interval, None);
 }
 
 #[test]
@@ -128,6 +141,10 @@ fn figures_that_do_not_do_are_refused_in_one_sentence() {
         ("capacity = \"1 TB\"\nlink = \"sata\"", "drive.link: \"sata\" is no link; give pcie3"),
         ("capacity = \"1 TB\"\nprogram_unit = \"line\"", "drive.program_unit is \"line\"; give one of page, word-line"),
         ("capacity = \"1 TB\"\ncommands_per_second = 9000000", "is more than the cores reach, 4103967; give less"),
+        (
+            "capacity = \"1 TB\"\ncommands_per_second = 3000000\ncycles_per_command = 872",
+            "is more than the cores reach, 2570694; give less",
+        ),
         (
             "capacity = \"1 TB\"\nchannels = 8\ndies_per_channel = 4\nblocks_per_plane = 9",
             "drive.capacity has no effect: channels, dies_per_channel, blocks_per_plane are given; leave it out",

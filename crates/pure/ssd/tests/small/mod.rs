@@ -71,6 +71,7 @@ pub(crate) fn config(coalesce: bool, slc: u32, cache_pages: u32, protection: boo
             cycles_per_slice: 1400,
             stall_per_slice: SimSpan::from_ns(70),
             cycles_per_moved_slice: 0,
+            command_interval: SimSpan::ZERO,
         },
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(2000),

@@ -75,10 +75,15 @@ impl JbofConfig {
                     cycles_per_slice: 0,
                     stall_per_slice: SimSpan::ZERO,
                     cycles_per_moved_slice: 0,
+                    command_interval: SimSpan::ZERO,
                 };
             }
             Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
-                drive.cores = ((f64::from(drive.cores) * model.shrunk_cores) as u32).max(1);
+                let all = drive.cores;
+                drive.cores = ((f64::from(all) * model.shrunk_cores) as u32).max(1);
+                // What a controller takes in goes with its cores.
+                let interval = &mut drive.firmware.command_interval;
+                *interval = *interval * u64::from(all) / u64::from(drive.cores);
                 let kept = ((f64::from(pages) * model.shrunk_memory) as u32).max(1);
                 drive.mapping_cache_pages = drive.mapping_cache_pages.min(kept);
             }

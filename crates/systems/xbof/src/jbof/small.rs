@@ -57,6 +57,7 @@ pub(super) fn drive() -> DriveConfig {
             cycles_per_slice: 1400,
             stall_per_slice: SimSpan::from_ns(70),
             cycles_per_moved_slice: 0,
+            command_interval: SimSpan::ZERO,
         },
         read_rate: ByteRate::from_mb(3000),
         write_rate: ByteRate::from_mb(2000),

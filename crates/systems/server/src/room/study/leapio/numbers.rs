@@ -134,12 +134,7 @@ const ABOVE: &[(&str, LeapRun, LeapRun, Figure)] = &[
     ("remote-throughput", database(Stack::LeapIoRemote, CLIENTS), database(Stack::KernelNof, CLIENTS), rate),
     ("remote-latency", database(Stack::LeapIoRemote, CLIENTS), database(Stack::KernelNof, CLIENTS), mean),
     ("soc-loss", LeapRun::reads(Stack::LeapIoSoc, 256), LeapRun::reads(Stack::LeapIo, 256), rate),
-    (
-        "soc-remote-throughput",
-        database(Stack::LeapIoRemoteSoc, CLIENTS),
-        database(Stack::LeapIoRemote, CLIENTS),
-        rate,
-    ),
+    ("soc-remote-throughput", database(Stack::LeapIoRemoteSoc, CLIENTS), database(Stack::LeapIoRemote, CLIENTS), rate),
     ("soc-remote-tail", database(Stack::LeapIoRemoteSoc, CLIENTS), database(Stack::LeapIoRemote, CLIENTS), p99),
 ];
 
