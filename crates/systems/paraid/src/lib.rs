@@ -28,6 +28,7 @@ pub mod parity;
 mod places;
 mod reads;
 pub mod room;
+mod rows;
 mod stripe;
 mod stripes;
 #[cfg(test)]

@@ -30,6 +30,8 @@ pub(crate) struct StripeOp {
     pub(crate) work: Work,
     /// Blocks that are written.
     pub(crate) written: Written,
+    /// Rows of 4 KiB of the stripe that it has; 0 where it has all of them.
+    pub(crate) rows: u8,
     /// The first request's part in it.
     pub(crate) parts: u32,
     /// The occupation of the stripe after this one.
@@ -64,12 +66,31 @@ pub(crate) enum Way {
 
 impl StripeOp {
     pub(crate) const fn new(stripe: u32, work: Work, written: Written) -> Self {
-        Self { stripe, work, written, parts: NONE, waiting: NONE, way: Way::Full, exchange: NONE }
+        Self { stripe, work, written, rows: 0, parts: NONE, waiting: NONE, way: Way::Full, exchange: NONE }
     }
 
-    /// Blocks of a parity chunk that are made: all of it where replicas become parity.
+    /// Blocks of a parity chunk that are made: those of its rows, and all of them where replicas become parity.
     pub(crate) fn span(&self, chunk: ChunkSize) -> u8 {
-        if self.work == Work::Convert { chunk.blocks() } else { self.written.span(chunk) }
+        match (self.work, self.rows) {
+            (Work::Convert, _) => chunk.blocks(),
+            (_, 0) => self.written.span(chunk),
+            (_, rows) => rows,
+        }
+    }
+
+    /// Whether all `data` chunks are written, as far as it has them.
+    pub(crate) fn is_full(&self, data: usize, chunk: ChunkSize) -> bool {
+        let all = if self.rows > 0 { self.rows } else { chunk.blocks() };
+        self.written.blocks[..data].iter().all(|&blocks| blocks == all)
+    }
+
+    /// The way that reads least, with `parities` to be read; both read as much: from the other chunks, as MD has it.
+    pub(crate) fn cheapest(&self, data: usize, parities: usize, chunk: ChunkSize) -> Way {
+        if self.is_full(data, chunk) {
+            return Way::Full;
+        }
+        let [modify, reconstruct] = self.written.costs(data, parities, self.span(chunk));
+        if modify < reconstruct { Way::Modify } else { Way::Reconstruct }
     }
 }
 
@@ -103,26 +124,12 @@ impl Written {
         firsts.min().unwrap_or(0).min(chunk.blocks() - span)
     }
 
-    /// Whether all `data` chunks are written.
-    pub(crate) fn is_full(&self, data: usize, chunk: ChunkSize) -> bool {
-        self.blocks[..data].iter().all(|&blocks| blocks == chunk.blocks())
-    }
-
-    /// Blocks that a write reads for parity by either way, with `parities` to be read.
-    pub(crate) fn costs(&self, data: usize, parities: usize, chunk: ChunkSize) -> [u32; 2] {
-        let span = u32::from(self.span(chunk));
+    /// Blocks that a write reads for parity of `span` blocks by either way, with `parities` to be read.
+    pub(crate) fn costs(&self, data: usize, parities: usize, span: u8) -> [u32; 2] {
+        let span = u32::from(span);
         let written = self.blocks[..data].iter().map(|&blocks| u32::from(blocks));
         let modify = written.clone().sum::<u32>() + span * parities as u32;
         [modify, written.map(|blocks| span.saturating_sub(blocks)).sum()]
-    }
-
-    /// The way that reads least; both read as much: from the other chunks, as MD has it.
-    pub(crate) fn cheapest(&self, data: usize, parities: usize, chunk: ChunkSize) -> Way {
-        if self.is_full(data, chunk) {
-            return Way::Full;
-        }
-        let [modify, reconstruct] = self.costs(data, parities, chunk);
-        if modify < reconstruct { Way::Modify } else { Way::Reconstruct }
     }
 }
 
@@ -140,21 +147,32 @@ mod tests {
         all
     }
 
+    fn op(blocks: &[u8]) -> StripeOp {
+        StripeOp::new(0, Work::Write, written(blocks))
+    }
+
     #[test]
     fn writes_read_as_little_as_they_can() {
-        assert_eq!(written(&[16, 16]).cheapest(2, 1, USUAL), Way::Full);
-        assert_eq!(written(&[16, 0]).costs(2, 1, USUAL), [32, 16]);
-        assert_eq!(written(&[16, 0]).cheapest(2, 1, USUAL), Way::Reconstruct);
+        let costs = |blocks: &[u8], parities| {
+            let written = written(blocks);
+            written.costs(blocks.len(), parities, written.span(USUAL))
+        };
+        assert_eq!(op(&[16, 16]).cheapest(2, 1, USUAL), Way::Full);
+        assert_eq!(costs(&[16, 0], 1), [32, 16]);
+        assert_eq!(op(&[16, 0]).cheapest(2, 1, USUAL), Way::Reconstruct);
         // One chunk of four under two parities: three chunks by either way.
-        assert_eq!(written(&[16, 0, 0, 0]).costs(4, 2, USUAL), [48, 48]);
-        assert_eq!(written(&[1, 0, 0, 0, 0, 0]).cheapest(6, 1, USUAL), Way::Modify);
-        assert_eq!(written(&[16, 0, 0, 0]).cheapest(4, 0, USUAL), Way::Modify, "parity is in its cache");
+        assert_eq!(costs(&[16, 0, 0, 0], 2), [48, 48]);
+        assert_eq!(op(&[1, 0, 0, 0, 0, 0]).cheapest(6, 1, USUAL), Way::Modify);
+        assert_eq!(op(&[16, 0, 0, 0]).cheapest(4, 0, USUAL), Way::Modify, "parity is in its cache");
+        // A row of both chunks reads nothing.
+        assert_eq!(op(&[1, 1]).cheapest(2, 1, USUAL), Way::Reconstruct);
+        assert_eq!(StripeOp { rows: 1, ..op(&[1, 1]) }.cheapest(2, 1, USUAL), Way::Full);
     }
 
     #[test]
     fn joined_writes_fill_stripes() {
-        let mut first = written(&[16, 8]);
-        first.join(&written(&[3, 8]), USUAL);
+        let mut first = op(&[16, 8]);
+        first.written.join(&written(&[3, 8]), USUAL);
         assert!(first.is_full(2, USUAL));
     }
 

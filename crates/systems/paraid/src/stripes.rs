@@ -4,6 +4,7 @@ use crate::base::{Base, Event, Piece};
 use crate::config::{ArrayConfig, BLOCK_BYTES, Design, WIDTH_MAX};
 use crate::exchange::Exchanges;
 use crate::fusion::Fusion;
+use crate::rows::{Rows, Turn};
 use crate::stripe::{NONE, Part, StripeOp, Way, Work, Written};
 use flashyard_kernel::Slab;
 use flashyard_units::{SimSpan, SimTime};
@@ -12,8 +13,10 @@ use flashyard_units::{SimSpan, SimTime};
 pub(crate) struct Stripes {
     pub(crate) ops: Slab<StripeOp>,
     parts: Slab<Part>,
-    /// By stripe: its operation.
+    /// By stripe: its operation, or the first of several under MD.
     pub(crate) active: Vec<u32>,
+    /// What MD locks in place of stripes.
+    rows: Option<Rows>,
     /// When the thread of each of MD's arrays is free.
     daemons: Vec<SimTime>,
     /// Stripes whose parity is known, by their remainder.
@@ -29,6 +32,7 @@ impl Stripes {
             ops: Slab::default(),
             parts: Slab::default(),
             active: vec![NONE; stripes],
+            rows: (config.design == Design::Mdraid).then(Rows::default),
             daemons: vec![SimTime::ZERO; 256],
             parity_cache: vec![NONE; if caches { config.software.parity_cache as usize } else { 0 }],
             exchanges: config.design.moves().then(|| Exchanges::new(config)),
@@ -58,8 +62,10 @@ impl Stripes {
                 written.blocks[data] = (last - first) as u8;
                 at = piece_end;
             }
-            base.requests[number as usize].left += 1;
-            self.join(base, now, stripe as u32, written, number);
+            match self.rows {
+                None => self.join(base, now, stripe as u32, written, number),
+                Some(_) => self.join_rows(base, now, stripe as u32, written, number),
+            }
         }
         self.part_done(base, now, number);
     }
@@ -67,7 +73,7 @@ impl Stripes {
     /// A request writes blocks of a stripe: it begins, joins the write that waits, or waits itself.
     fn join(&mut self, base: &mut Base, now: SimTime, stripe: u32, written: Written, request: u32) {
         let mut op = StripeOp::new(stripe, Work::Write, written);
-        let part = self.parts.insert(Part { request, next: NONE }) as u32;
+        let part = self.part(base, request);
         op.parts = part;
         let mut last = self.active[stripe as usize];
         if last == NONE {
@@ -82,7 +88,7 @@ impl Stripes {
             }
             last = waiting;
             let waiting = &mut self.ops[waiting as usize];
-            if base.config.design != Design::Mdraid && waiting.work == Work::Write {
+            if waiting.work == Work::Write {
                 waiting.written.join(&written, base.config.chunk);
                 self.parts[part as usize].next = std::mem::replace(&mut waiting.parts, part);
                 base.counters.joined += 1;
@@ -90,6 +96,68 @@ impl Stripes {
             }
         }
         self.ops[last as usize].waiting = self.ops.insert(op) as u32;
+    }
+
+    /// A request waits for one more write.
+    fn part(&mut self, base: &mut Base, request: u32) -> u32 {
+        base.requests[request as usize].left += 1;
+        self.parts.insert(Part { request, next: NONE }) as u32
+    }
+
+    /// A request writes blocks of a stripe under MD: each of its rows begins, joins a write that waits, or waits itself.
+    fn join_rows(&mut self, base: &mut Base, now: SimTime, stripe: u32, mut left: Written, request: u32) {
+        loop {
+            let Some(rows) = &self.rows else { return };
+            let head = self.active[stripe as usize];
+            let Some((written, count, turn)) = rows.take(&self.ops, head, &mut left) else { return };
+            let part = self.part(base, request);
+            let after = match turn {
+                Turn::Joins(waiting) => {
+                    let waiting = &mut self.ops[waiting as usize];
+                    waiting.written.join(&written, base.config.chunk);
+                    self.parts[part as usize].next = std::mem::replace(&mut waiting.parts, part);
+                    base.counters.joined += 1;
+                    continue;
+                }
+                Turn::After(before) => before,
+                Turn::Free => NONE,
+            };
+            let op = StripeOp { rows: count, parts: part, ..StripeOp::new(stripe, Work::Write, written) };
+            let number = self.ops.insert(op) as u32;
+            self.append(stripe, number);
+            if let Some(rows) = &mut self.rows {
+                rows.lock(number, &written, after);
+            }
+            if after == NONE {
+                self.begin(base, now, number);
+            }
+        }
+    }
+
+    /// Puts an operation behind the others of its stripe.
+    fn append(&mut self, stripe: u32, number: u32) {
+        let mut last = self.active[stripe as usize];
+        if last == NONE {
+            self.active[stripe as usize] = number;
+            return;
+        }
+        while self.ops[last as usize].waiting != NONE {
+            last = self.ops[last as usize].waiting;
+        }
+        self.ops[last as usize].waiting = number;
+    }
+
+    /// Takes an operation that is gone out of the list of its stripe; `next` was behind it.
+    fn unlink(&mut self, stripe: u32, number: u32, next: u32) {
+        let mut at = self.active[stripe as usize];
+        if at == number {
+            self.active[stripe as usize] = next;
+            return;
+        }
+        while self.ops[at as usize].waiting != number {
+            at = self.ops[at as usize].waiting;
+        }
+        self.ops[at as usize].waiting = next;
     }
 
     /// When software has done its work for an operation: MD's thread in its turn, else a thread of the stripe's own.
@@ -100,7 +168,7 @@ impl Stripes {
         if base.config.design != Design::Mdraid {
             return now + work;
         }
-        let visit = software.visit * u64::from(self.ops[op as usize].written.span(base.config.chunk));
+        let visit = software.visit * u64::from(self.ops[op as usize].span(base.config.chunk));
         let daemon = &mut self.daemons[base.places.group(stripe)];
         *daemon = (*daemon).max(now) + visit + work;
         *daemon
@@ -132,7 +200,7 @@ impl Stripes {
     /// How parity comes about.
     fn way(&self, base: &mut Base, op: &StripeOp) -> Way {
         let (data, parities, stripe) = (base.config.data(), base.config.parities, op.stripe);
-        if op.written.is_full(data, base.config.chunk) {
+        if op.is_full(data, base.config.chunk) {
             return Way::Full;
         }
         if base.config.design == Design::FusionRaid {
@@ -149,7 +217,7 @@ impl Stripes {
             }
         }
         let known = self.knows_parity(stripe);
-        let way = op.written.cheapest(data, if known { 0 } else { parities }, base.config.chunk);
+        let way = op.cheapest(data, if known { 0 } else { parities }, base.config.chunk);
         base.counters.parity_hits += u64::from(known && way == Way::Modify);
         way
     }
@@ -263,7 +331,10 @@ impl Stripes {
     /// An operation has ended: its requests hear of it, and the next one of its stripe begins.
     pub(crate) fn ended(&mut self, base: &mut Base, now: SimTime, number: u32) {
         let Some(op) = self.ops.remove(number as usize) else { return };
-        self.active[op.stripe as usize] = op.waiting;
+        match self.rows {
+            None => self.active[op.stripe as usize] = op.waiting,
+            Some(_) => self.unlink(op.stripe, number, op.waiting),
+        }
         self.exchanged(base, now, &op);
         if let Some(fusion) = &mut self.fusion {
             fusion.note_ended(base, &op);
@@ -274,8 +345,19 @@ impl Stripes {
             self.part_done(base, now, of.request);
             part = of.next;
         }
-        if op.waiting != NONE {
-            self.begin(base, now, op.waiting);
+        match self.rows {
+            None if op.waiting != NONE => self.begin(base, now, op.waiting),
+            None => {}
+            Some(_) => self.begin_rows(base, now, op.stripe, number),
+        }
+    }
+
+    /// All that waited for rows of an operation begins.
+    fn begin_rows(&mut self, base: &mut Base, now: SimTime, stripe: u32, ended: u32) {
+        while let Some(rows) = &mut self.rows
+            && let Some(next) = rows.next(&self.ops, self.active[stripe as usize], ended)
+        {
+            self.begin(base, now, next);
         }
     }
 

@@ -285,6 +285,8 @@ mod tests {
     use crate::tests::{alike, config};
     use flashyard_describe::DriveSection;
     use flashyard_ssd::DriveConfig;
+    use proptest::collection::vec;
+    use proptest::prelude::{prop_assert, proptest};
 
     fn ssd() -> DriveConfig {
         let text = include_str!("../../../../profiles/drives/r8.toml");
@@ -346,6 +348,85 @@ mod tests {
             // Half a block of each: bytes of neither begin at a block.
             let sent = commands(chunk, u64::from(BLOCK_BYTES) / 2, BLOCK_BYTES, false);
             assert_eq!(sent, [(Operation::Read, 0, 2)], "{kib}");
+        }
+    }
+
+    /// When writes of `[offset, len]` that come at once are complete, in microseconds, and how many parts of them joined.
+    fn written_at(design: Design, writes: &[[u64; 2]]) -> (Vec<f64>, u64) {
+        let mut array = Array::new(config(design, alike())).expect("it is an array");
+        let numbers: Vec<u32> = writes
+            .iter()
+            .map(|&[offset, len]| {
+                let len = len as u32;
+                let request = Request { issued: SimTime::ZERO, offset, len, is_write: true, left: 0 };
+                array.base.requests.insert(request) as u32
+            })
+            .collect();
+        numbers.iter().for_each(|&number| array.handle(SimTime::ZERO, Event::Start(number)));
+        let mut done = vec![0.0; writes.len()];
+        while let Some(now) = array.base.runner.advance(&mut FreeRun) {
+            let event = array.base.runner.take();
+            if let Event::Answer(number) = event {
+                let which = numbers.iter().position(|&of| of == number).expect("it is one of them");
+                done[which] = now.since(SimTime::ZERO).as_us_f64();
+            }
+            array.handle(now, event);
+        }
+        assert!(array.base.requests.is_empty() && array.stripes.ops.is_empty(), "all are written");
+        assert!(array.stripes.active.iter().all(|&op| op == u32::MAX), "nothing is locked");
+        (done, array.base.counters.joined)
+    }
+
+    const BLOCK: u64 = BLOCK_BYTES as u64;
+
+    #[test]
+    fn writers_of_different_blocks_of_a_chunk_do_not_wait_for_each_other_under_md() {
+        let (lone, _) = written_at(Design::Mdraid, &[[0, BLOCK]]);
+        let (apart, joined) = written_at(Design::Mdraid, &[[0, BLOCK], [BLOCK, BLOCK], [7 * BLOCK, BLOCK]]);
+        assert!(apart.iter().all(|&at| at < lone[0] + 40.0), "{apart:?} and {lone:?} alone");
+        // Those of one block do, in their order.
+        let (alike, also_joined) = written_at(Design::Mdraid, &[[0, BLOCK]; 3]);
+        for (turn, at) in alike.iter().enumerate() {
+            assert!((at / (lone[0] * (turn + 1) as f64) - 1.0).abs() < 0.01, "{alike:?} and {lone:?} alone");
+        }
+        assert_eq!([joined, also_joined], [0, 0]);
+    }
+
+    #[test]
+    fn bios_of_one_row_join_unless_they_overlap() {
+        // The second chunk of data begins behind 64 KiB.
+        let (first, second) = ([0, BLOCK], [64 << 10, BLOCK]);
+        let (done, joined) = written_at(Design::Mdraid, &[first, second, first, first, second]);
+        // The second and third write wait for the first and become one; the fourth overlaps the third, and the fifth joins it.
+        assert_eq!(joined, 2, "{done:?}");
+        assert!(done[0] < done[1] && done[1] == done[2] && done[2] < done[3] && done[3] == done[4], "{done:?}");
+        // Parts of a longer write wait where they must.
+        let (done, joined) = written_at(Design::Mdraid, &[[3 * BLOCK, BLOCK], [0, 8 * BLOCK], [5 * BLOCK, BLOCK]]);
+        assert_eq!(joined, 0);
+        assert!(done[1] > 1.5 * done[0] && done[2] > done[0], "{done:?}");
+    }
+
+    #[test]
+    fn rows_of_both_chunks_read_nothing_and_the_others_do() {
+        for (len, reads) in [(2 * BLOCK, 1), (128 << 10, 0)] {
+            let mut array = Array::new(config(Design::Mdraid, alike())).expect("it is an array");
+            let offset = if reads > 0 { (64 << 10) - BLOCK } else { 0 };
+            let request = Request { issued: SimTime::ZERO, offset, len: len as u32, is_write: true, left: 0 };
+            let number = array.base.requests.insert(request) as u32;
+            array.handle(SimTime::ZERO, Event::Start(number));
+            // The last row of the first chunk, and the first of the second.
+            assert_eq!(array.stripes.ops.len(), 1 + reads, "{len}");
+            assert_eq!(array.base.counters.ways[0], u64::from(reads == 0));
+        }
+    }
+
+    proptest! {
+        /// Whatever is written at once, all of it is, for every size of chunks.
+        #[test]
+        fn md_writes_all_that_comes_at_once(writes in vec((0_u64..96, 1_u64..40), 1..12)) {
+            let writes: Vec<[u64; 2]> = writes.into_iter().map(|(at, blocks)| [at * BLOCK, blocks * BLOCK]).collect();
+            let (done, _) = written_at(Design::Mdraid, &writes);
+            prop_assert!(done.iter().all(|&at| at > 0.0), "{:?}", done);
         }
     }
 }
