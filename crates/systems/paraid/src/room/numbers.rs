@@ -166,6 +166,7 @@ fn of_alike() -> Vec<ParaidNumber> {
     let of = |design, load, manner| run("three-nvme", design, load, manner);
     vec![
         alike("alike-sequential", [Paraid, Mdraid], "f-write", Workers),
+        alike("alike-sequential-192", [Paraid, Mdraid], "f-write-192", Workers),
         alike("alike-random", [Paraid, Mdraid], "p-write", Workers),
         alike("alike-straid-sequential", [Paraid, Straid], "f-write", Workers),
         alike("alike-straid-random", [Paraid, Straid], "p-write", Workers),
