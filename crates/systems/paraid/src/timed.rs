@@ -41,7 +41,7 @@ impl TimedMember {
         self.counters.commands[usize::from(is_write)] += 1;
         self.counters.bytes[usize::from(is_write)] += u64::from(bytes);
         let job = self.drive.firmware_job(spec.tag, spec.count);
-        self.drive.enqueue(now, 0, job, out);
+        self.drive.enqueue(now, 1, job, out);
     }
 
     /// A command completes.

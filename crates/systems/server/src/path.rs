@@ -168,7 +168,7 @@ impl Server {
                 let job = self.drives[usize::from(number)].firmware_job(id, request.count);
                 request.time.add(Cause::Core, job.busy + job.stall);
                 request.unqueued = now + job.busy + job.stall;
-                self.on_drive(now, number, |drive, now, out| drive.enqueue(now, 0, job, out));
+                self.on_drive(now, number, |drive, now, out| drive.enqueue(now, 1, job, out));
             }
             _ => {
                 let is_read = request.operation == Operation::Read;
