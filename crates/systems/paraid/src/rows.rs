@@ -22,7 +22,7 @@ pub(crate) struct Rows {
     locks: Vec<Lock>,
 }
 
-/// What becomes of a part of a write.
+/// The turn of a part of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// No operation has its rows.

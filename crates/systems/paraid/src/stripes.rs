@@ -15,7 +15,7 @@ pub(crate) struct Stripes {
     parts: Slab<Part>,
     /// By stripe: its operation, or the first of several under MD.
     pub(crate) active: Vec<u32>,
-    /// What MD locks in place of stripes.
+    /// Locks of MD, which are of rows and not of stripes.
     rows: Option<Rows>,
     /// When the thread of each of MD's arrays is free.
     daemons: Vec<SimTime>,

@@ -260,7 +260,7 @@ pub(super) const REMOTE_SOC: Table = Table {
 mod tests {
     use super::*;
 
-    /// What a lone request of no bytes takes beside its drive.
+    /// Time of a lone request of no bytes beside its drive.
     fn lone(table: &Table) -> SimSpan {
         let span = |stage: &Stage| match *stage {
             Stage::Work { time, .. } | Stage::Delay { time, .. } | Stage::Interrupt { time } => time,

@@ -81,7 +81,7 @@ impl JbofConfig {
             Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
                 let all = drive.cores;
                 drive.cores = ((f64::from(all) * model.shrunk_cores) as u32).max(1);
-                // What a controller takes in goes with its cores.
+                // A controller takes in as much less as it has fewer cores.
                 let interval = &mut drive.firmware.command_interval;
                 *interval = *interval * u64::from(all) / u64::from(drive.cores);
                 let kept = ((f64::from(pages) * model.shrunk_memory) as u32).max(1);
