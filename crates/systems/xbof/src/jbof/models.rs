@@ -35,6 +35,14 @@ impl DriveModel {
     }
 }
 
+/// Leaves a drive a share of its cores. A controller takes in as much less as it has fewer of them.
+fn shrink_cores(drive: &mut DriveConfig, share: f64) {
+    let all = drive.cores;
+    drive.cores = ((f64::from(all) * share) as u32).max(1);
+    let interval = &mut drive.firmware.command_interval;
+    *interval = *interval * u64::from(all) / u64::from(drive.cores);
+}
+
 impl JbofConfig {
     /// The drive that all are where no models are given.
     pub fn model(&self) -> DriveModel {
@@ -79,11 +87,7 @@ impl JbofConfig {
                 };
             }
             Design::Shrunk | Design::Vh | Design::VhIdeal | Design::ProcH | Design::Xbof => {
-                let all = drive.cores;
-                drive.cores = ((f64::from(all) * model.shrunk_cores) as u32).max(1);
-                // A controller takes in as much less as it has fewer cores.
-                let interval = &mut drive.firmware.command_interval;
-                *interval = *interval * u64::from(all) / u64::from(drive.cores);
+                shrink_cores(&mut drive, model.shrunk_cores);
                 let kept = ((f64::from(pages) * model.shrunk_memory) as u32).max(1);
                 drive.mapping_cache_pages = drive.mapping_cache_pages.min(kept);
             }
