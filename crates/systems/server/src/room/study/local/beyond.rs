@@ -88,9 +88,8 @@ fn shared(records: &[(StackRun, StackRecord)]) -> ChartSection {
         ),
     ];
     let finding = "Each LATTE has a network volume of its own; writes are of 128 KiB at depth 16, reads of 4 KiB at depth 32. A rule \
-                   that compares both ends moves all writes to the network volumes and stays there, for it remembers the drive as it \
-                   was when all wrote to it. The learned rule explores, and does little better. Reads that hit have no choice: \
-                   they wait for the drive."
+                   that compares both ends may move all writes to the network volumes and stay there, for it remembers the drive as \
+                   it was when all wrote to it. The learned rule explores. Reads that hit have no choice: they wait for the drive."
         .to_owned();
     let panels = vec![ChartPanel { name: String::new(), charts }];
     ChartSection::choice("shared", "What does each of several LATTEs get of one drive?", finding, "", panels)
