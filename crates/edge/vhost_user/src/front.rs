@@ -73,6 +73,8 @@ struct Peer {
     device: Arc<Mutex<Device>>,
     /// A message may have come.
     has_message: bool,
+    /// It sends nothing more.
+    has_ended: bool,
 }
 
 /// A request under way.
@@ -165,7 +167,7 @@ impl VhostUserBlk {
             Ok(BackendReqHandler::from_stream(own, Arc::clone(&device)))
         });
         match begun {
-            Ok(messages) => disk.peer = Some(Peer { stream, messages, device, has_message: true }),
+            Ok(messages) => disk.peer = Some(Peer { stream, messages, device, has_message: true, has_ended: false }),
             Err(error) => tracing::warn!(%error, "a virtual machine cannot be let in"),
         }
     }
@@ -336,7 +338,10 @@ impl Peer {
         let word = |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let whole = HEADER_BYTES as u64 + u64::from(word(8));
         if count < HEADER_BYTES || ioctl_fionread(&self.stream)? < whole {
-            // The rest comes with a word of the operating system.
+            // The rest comes with a word of the operating system, or not at all.
+            if self.has_ended {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
             self.has_message = false;
             return Ok(false);
         }
@@ -396,7 +401,10 @@ impl FrontEnd for VhostUserBlk {
         let Some(disk) = self.disks.get_mut(key / KEYS) else { return };
         match (key % KEYS, &mut disk.peer) {
             (0, _) => disk.is_knocked = true,
-            (1, Some(peer)) => peer.has_message |= what.readable || what.ended,
+            (1, Some(peer)) => {
+                peer.has_message |= what.readable || what.ended;
+                peer.has_ended |= what.ended;
+            }
             (ring, Some(peer)) if ring > 1 => {
                 // The count of kicks is left alone: each one is a change, whatever the count is.
                 locked(&peer.device).rings[ring - 2].is_kicked = true;

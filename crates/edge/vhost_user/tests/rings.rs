@@ -9,6 +9,8 @@ use flashyard_served::Session;
 use flashyard_units::VolumeId;
 use flashyard_vhost_user::VhostUserBlk;
 use small::{enclosure_of, scenario_with, while_serving};
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use vhost::vhost_user::message::{VhostUserConfigFlags, VhostUserProtocolFeatures};
@@ -320,6 +322,25 @@ fn rings_full_of_nonsense_harm_nobody() {
             guest.fill(0, &[0; 4096]);
             assert_eq!(guest.ask(READ, 80, 4096), 0);
             assert_eq!(guest.found(0, 4096), pattern(round, 4096), "round {round}");
+        }
+    });
+}
+
+#[test]
+fn a_program_that_leaves_in_the_midst_of_a_message_makes_room_for_the_next() {
+    // Less than a header; a header of GET_FEATURES that speaks of a body which does not come.
+    let parts = [vec![7; 5], [1_u32, 1, 8].iter().flat_map(|word| word.to_ne_bytes()).collect()];
+    serve(|path| {
+        for part in parts {
+            let mut program = UnixStream::connect(&path).expect("the socket is there");
+            program.write_all(&part).expect("it is taken");
+            // What has come is looked at before its end has come, or with it.
+            drop(program);
+            let mut next = UnixStream::connect(&path).expect("the socket is there");
+            next.set_read_timeout(Some(PATIENCE)).expect("it may");
+            let ask: Vec<u8> = [1_u32, 1, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+            next.write_all(&ask).expect("it is taken");
+            next.read_exact(&mut [0; 20]).expect("the features come");
         }
     });
 }
