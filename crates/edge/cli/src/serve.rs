@@ -160,7 +160,10 @@ fn divide(engine: &mut Engine, resolved: &Resolved, is_kept: bool) -> Result<()>
         if !sizes.is_empty() {
             bail!("serve.namespaces: zoned drives (serve.zones) are one namespace; leave one of them out");
         }
-        if let Some(divided) = drives.iter().find(|drive| flashyard_live::is_divided(engine, drive.id)) {
+        // Hosts may have divided the others.
+        let layouts = serve.zones.of(&served).map_err(|error| resolved.locate(error, &[]))?;
+        let mut zoned = drives.iter().zip(layouts).filter_map(|(drive, layout)| layout.map(|_| drive));
+        if let Some(divided) = zoned.find(|drive| flashyard_live::is_divided(engine, drive.id)) {
             bail!(
                 "drive {} was divided into namespaces, and zoned drives (serve.zones) are one; give another --data, or leave \
                  serve.zones out",

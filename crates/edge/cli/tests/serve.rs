@@ -1,5 +1,10 @@
 //! `flashyard serve`, `ctl` and `replay` as a user meets them.
 
+mod common;
+
+use flashyard_live::Host;
+use flashyard_nvme::admin::{AdminCommand, Management};
+use flashyard_nvmf::initiator::InitiatorConfig;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -190,6 +195,41 @@ fn zones_that_cannot_be_served_are_refused_with_their_place() {
     for (message, expected) in cases {
         assert!(message.contains(expected), "{message}");
     }
+}
+
+#[test]
+fn a_drive_without_zones_that_a_host_has_divided_is_served_again_beside_zoned_ones() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = folder.path().join("data").to_str().expect("the path is text").to_owned();
+    let small = ["jbof.drives=2", "jbof.busy_drives=1", "drive.blocks_per_plane=20", "drive.over_provisioning=0.3"];
+    let zoned = |drive: &str| {
+        let zones = ["serve.zones.size=8 MiB".to_owned(), format!("serve.zones.drives=[{drive}]")];
+        let settings = small.map(str::to_owned).into_iter().chain(zones);
+        let sets = settings.flat_map(|setting| ["--set".to_owned(), setting]);
+        sets.chain(["--pace", "off", "--data", &data].map(str::to_owned)).collect::<Vec<_>>()
+    };
+    let scenario = include_str!("../../../../scenarios/live/scenario.toml");
+    let served = |drive: &str| {
+        let arguments = zoned(drive);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        common::Server::start_with(folder.path(), "box.toml", scenario, &arguments)
+    };
+    let host = |server: &common::Server| {
+        let config = InitiatorConfig::new("nqn.2026-01.test:host", &format!("{}drive-0", common::PREFIX));
+        Host::connect(server.address, config, Duration::from_secs(30)).expect("the drive is served")
+    };
+    let server = served("1");
+    let delete = AdminCommand::ManageNamespace { nsid: 1, select: Management::DELETE, command_set: 0 };
+    assert!(host(&server).admin(delete).expect("an answer").status.is_success());
+    assert!(server.interrupt().status.success());
+    let server = served("1");
+    assert_eq!(host(&server).controller().namespaces.len(), 0);
+    assert!(server.interrupt().status.success());
+    // A zoned drive is one namespace.
+    let arguments = zoned("0");
+    let mut command = common::program(folder.path(), "box.toml", scenario, &["--listen", "127.0.0.1:0"]);
+    let output = command.args(arguments).output().expect("the program starts");
+    assert!(text(&output.stderr).contains("drive 0 was divided into namespaces"), "{output:?}");
 }
 
 #[test]
