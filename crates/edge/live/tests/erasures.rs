@@ -3,7 +3,7 @@
 mod hosted;
 mod small;
 
-use flashyard_live::{Host, Tempo};
+use flashyard_live::{EngineAccess, Hook, Host, Tempo};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, Format, Sanitize, cns};
 use flashyard_nvme::identify::IdentifyNamespace;
@@ -11,10 +11,14 @@ use flashyard_nvme::log::{SanitizeLog, page};
 use flashyard_nvme::nvm::{BlockRange, NvmCommand};
 use flashyard_nvme::reservation::{AcquireAction, Keys, RegisterAction, ReservationCommand, ReservationKind};
 use flashyard_nvmf::initiator::{Data, InitiatorConfig};
-use hosted::{Child, NQN};
+use hosted::{Child, NQN, Shape};
 use small::scenario_with;
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -183,6 +187,69 @@ fn a_sanitize_leaves_no_byte_of_old_data_in_any_file() {
         assert_eq!(read(&mut host, 5, 4096).1[..SECRET.len()], *SECRET);
         assert_eq!(read(&mut host, 6, 4096), (OK, vec![0; 4096]));
     });
+}
+
+/// Looks at some blocks of a drive's file in each turn of the engine, which does nothing else meanwhile.
+#[derive(Clone, Default)]
+struct Watch {
+    /// The file, and where the blocks are.
+    blocks: Arc<Mutex<Option<(File, Vec<u64>)>>>,
+    /// How many of them were found to hold the secret.
+    found: Arc<Mutex<BTreeSet<usize>>>,
+}
+
+impl Hook for Watch {
+    fn turn(&mut self, _engine: &mut EngineAccess<'_>) {
+        if let Some((file, places)) = &*self.blocks.lock().expect("no thread panicked") {
+            let holds = |place: &&u64| {
+                let mut bytes = [0; SECRET.len()];
+                file.read_exact_at(&mut bytes, **place).is_ok() && bytes == SECRET
+            };
+            self.found.lock().expect("no thread panicked").insert(places.iter().filter(holds).count());
+        }
+    }
+}
+
+impl Watch {
+    /// Begins to look at every 40th block that holds the secret; returns how many those are.
+    fn begin(&self, directory: &Path) -> usize {
+        let path = directory.join("drive-0.payload");
+        let bytes = std::fs::read(&path).expect("it is there");
+        let blocks = (0_u64..).zip(bytes.chunks(4096)).filter(|(_, block)| block.starts_with(SECRET));
+        let places: Vec<u64> = blocks.step_by(40).map(|(number, _)| number * 4096).collect();
+        let count = places.len();
+        *self.blocks.lock().expect("no thread panicked") = Some((File::open(path).expect("it is there"), places));
+        count
+    }
+}
+
+/// Formats a drive with namespaces of these sizes. Returns how many of its secrets were left, of so many, in turns of the engine.
+fn left_over_turns(sizes: &[u64]) -> (BTreeSet<usize>, usize) {
+    let scenario = scenario_with(&["drive.filled=0", "drive.blocks_per_plane=64", "drive.over_provisioning=0.25"]);
+    let directory = tempfile::tempdir().expect("there is room");
+    let watch = Watch::default();
+    let shape = Shape::divided(sizes, None).watched(Box::new(watch.clone()));
+    let of_all = hosted::serve_shaped(shape, &scenario, Some(directory.path()), Tempo::Off, |address, _| {
+        let mut host = host_of(address, 1);
+        (0..3000).for_each(|lba| assert_eq!(write_secret(&mut host, lba, 4096), OK));
+        let of_all = watch.begin(directory.path());
+        assert_eq!(admin(&mut host, format(0, Format::USER_DATA_ERASE)), OK);
+        of_all
+    });
+    assert!(!is_found(directory.path()));
+    let found = watch.found.lock().expect("no thread panicked").clone();
+    (found, of_all.1)
+}
+
+#[test]
+fn bytes_are_destroyed_in_steps_and_others_have_their_turn_between_two() {
+    for sizes in [&[4096, 4096][..], &[]] {
+        let (found, of_all) = left_over_turns(sizes);
+        assert!(of_all > 50 && found.contains(&of_all) && found.contains(&0), "{found:?} of {of_all}");
+        let steps: Vec<usize> = found.into_iter().collect();
+        let largest = steps.windows(2).map(|pair| pair[1] - pair[0]).max().expect("there are two");
+        assert!(largest <= of_all / 3, "{steps:?}");
+    }
 }
 
 /// Drives of so many blocks are sanitized for seconds at this pace.

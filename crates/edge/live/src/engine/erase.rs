@@ -13,7 +13,7 @@ use super::tables::{expect_metadata, job_number, prepare, set_table, show, tell}
 use super::window::Window;
 use super::{manage, resize};
 use crate::error::EngineError;
-use crate::media::{BlockFormat, Erase, Erasures, SanitizeOutcome};
+use crate::media::{BlockFormat, Erase, Erasures, SanitizeOutcome, Scrub};
 use crate::namespaces::{Extent, ManageError};
 use flashyard_blk::{Operation, VolumeRequest};
 use flashyard_flash::SLOT_BYTES;
@@ -195,6 +195,7 @@ pub(super) fn deallocated(engine: &mut Engine, token: u32, answer: Answer) {
 #[cold]
 pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineError> {
     let mut more = false;
+    let mut has_destroyed = false;
     for place in (0..engine.erasing.len()).rev() {
         if engine.erasing[place].stage == Stage::Waits {
             if !is_used(engine, place) {
@@ -209,6 +210,12 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
             }
             engine.erasing[place].stage = Stage::Deallocates;
         }
+        // One step a turn, of whatever drive: others have their turn between two.
+        if let (Stage::Scrubs(from), false) = (engine.erasing[place].stage, has_destroyed) {
+            engine.follow()?;
+            destroy(engine, place, from);
+            (has_destroyed, more) = (true, true);
+        }
         if engine.erasing[place].stage == Stage::WritesBack {
             if let Some(result) = written_back(&engine.erasing[place]) {
                 note_destroyed(&mut engine.erasing[place], result);
@@ -218,6 +225,9 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
                 }
                 return Ok(true);
             }
+            continue;
+        }
+        if matches!(engine.erasing[place].stage, Stage::Scrubs(_)) {
             continue;
         }
         more |= deallocate(engine, now, place);
@@ -233,7 +243,10 @@ pub(super) fn go_on(engine: &mut Engine, now: SimTime) -> Result<bool, EngineErr
         if is_over {
             // Deallocations are followed in the media, of which none may come behind this.
             engine.follow()?;
-            if destroy(engine, place) {
+            let is_to_destroy = matches!(&engine.erasing[place].kind, Job::Erase(erase) if erase.destroys());
+            if is_to_destroy && !engine.erasing[place].has_failed {
+                engine.erasing[place].stage = Stage::Scrubs(Scrub::default());
+                more = true;
                 continue;
             }
             let job = engine.erasing.remove(place);
@@ -310,38 +323,36 @@ fn deallocate(engine: &mut Engine, now: SimTime, place: usize) -> bool {
     false
 }
 
-/// Nothing is mapped any more: destroys what flash still holds, if that was asked for. Returns whether the disk is waited for then,
-/// which may take seconds: a thread does that, and wakes the engine.
-fn destroy(engine: &mut Engine, place: usize) -> bool {
+/// Destroys the next of what flash still holds. At the end, or where that fails, the disk is waited for, which may take seconds: a thread does
+/// that, and wakes the engine.
+fn destroy(engine: &mut Engine, place: usize, from: Scrub) {
     let job = &engine.erasing[place];
-    let is_wanted = matches!(&job.kind, Job::Erase(erase) if erase.destroys());
-    if !is_wanted || job.has_failed {
-        return false;
-    }
     let world = job.world;
     let drive = engine.session.world().drives_of(world)[0];
-    let scrubbed = if job.scope == NSID_ALL && job.covers(engine.spaces.world(world).limits.blocks) {
-        engine.media.scrub(drive)
+    let destroyed = if job.scope == NSID_ALL && job.covers(engine.spaces.world(world).limits.blocks) {
+        engine.media.scrub(drive, from)
     } else {
-        let superblocks = engine.media.drive(drive).layout().superblocks;
-        (0..superblocks).for_each(|superblock| engine.keep_promises(drive, superblock));
-        // Other namespaces may yet lose their newest data, and need what they had before.
-        let needed = engine.session.world().recoverable(drive);
-        engine.media.scrub_dead(drive, needed.into_iter().collect())
+        engine.keep_promises(drive, from.superblock());
+        // Other namespaces go on, and may yet lose their newest data: they need what they had before.
+        let needed = engine.session.world().recoverable(drive).into_iter().collect();
+        engine.media.scrub_dead(drive, &needed, from)
     };
-    let written_back =
-        scrubbed.and_then(|()| engine.media.files(drive)).and_then(|files| write_back(files, engine.waker()));
+    let stage = match destroyed {
+        Ok(Some(next)) => Ok(Stage::Scrubs(next)),
+        Ok(None) => {
+            let written_back = engine.media.files(drive).and_then(|files| write_back(files, engine.waker()));
+            written_back.map(|written_back| {
+                engine.erasing[place].written_back = written_back;
+                Stage::WritesBack
+            })
+        }
+        Err(error) => Err(error),
+    };
     let job = &mut engine.erasing[place];
-    match written_back {
-        Ok(receiver) => {
-            (job.stage, job.written_back) = (Stage::WritesBack, receiver);
-            job.written_back.is_some()
-        }
-        Err(error) => {
-            note_destroyed(job, Err(error));
-            false
-        }
-    }
+    job.stage = stage.unwrap_or_else(|error| {
+        note_destroyed(job, Err(error));
+        Stage::WritesBack
+    });
 }
 
 /// Waits elsewhere until files are on disk; `None` where there are none.
@@ -364,9 +375,10 @@ fn write_back(files: Vec<File>, waker: Arc<mio::Waker>) -> io::Result<Option<Rec
     Ok(Some(receiver))
 }
 
-/// How writing back has ended, once it has.
+/// How writing back has ended, once it has. Drives in memory, and those whose bytes could not be destroyed, have nothing to write back.
 fn written_back(job: &Erasing) -> Option<io::Result<()>> {
-    match job.written_back.as_ref()?.try_recv() {
+    let Some(receiver) = &job.written_back else { return Some(Ok(())) };
+    match receiver.try_recv() {
         Ok(result) => Some(result),
         Err(TryRecvError::Empty) => None,
         Err(TryRecvError::Disconnected) => Some(Err(io::ErrorKind::BrokenPipe.into())),

@@ -2,7 +2,7 @@
 
 use super::window::Window;
 use crate::block_metadata::BlockMetadata;
-use crate::media::{Erase, Kept};
+use crate::media::{Erase, Kept, Scrub};
 use crate::namespaces::{Entry, Extent, Manage, units_of};
 use flashyard_blk::{Payload, VolumeRequest};
 use flashyard_flash::Slot;
@@ -122,6 +122,8 @@ pub(super) enum Stage {
     Settles,
     /// Units are deallocated.
     Deallocates,
+    /// Nothing is mapped any more, and bytes are destroyed, from a place on.
+    Scrubs(Scrub),
     /// Destroyed bytes are written back.
     WritesBack,
 }

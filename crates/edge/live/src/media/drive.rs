@@ -619,66 +619,6 @@ pub(super) fn files_of(media: &DriveMedia) -> io::Result<Vec<File>> {
     Ok(media.payload.below()?.into_iter().chain(tuples).collect())
 }
 
-/// Destroys all bytes of a drive that holds nothing current, and their checksums: they are left in no place of its file.
-///
-/// Errors: those of the operating system.
-pub(super) fn scrub(media: &mut DriveMedia) -> io::Result<()> {
-    media.unkept = Unkept::default();
-    for superblock in 0..media.layout.superblocks {
-        media.payload.erase(superblock)?;
-        if let Some(tuples) = &mut media.tuples {
-            tuples.erase(superblock)?;
-        }
-        for index in 0..media.layout.slots_per_superblock {
-            let slot = media.layout.slot(superblock, index).get();
-            if let Found::Whole(record) = media.band.get(slot) {
-                let dead = match record.state {
-                    State::Zeros => Record { checksum: 0, ..record },
-                    _ => Record { logical: u32::MAX, state: State::Dead, checksum: 0, ..record },
-                };
-                if dead != record {
-                    media.band.set(slot, &dead);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Destroys the bytes of a drive that are not current any more, and not `needed` after a power cut. Reads that were promised some
-/// must have copied them.
-///
-/// Errors: bytes of current blocks lie among them, as the disk has had no room; others of the operating system.
-pub(super) fn scrub_dead(media: &mut DriveMedia, needed: &BTreeSet<Slot>) -> io::Result<()> {
-    if !media.unkept.is_empty() {
-        return Err(io::ErrorKind::StorageFull.into());
-    }
-    for superblock in 0..media.layout.superblocks {
-        for index in 0..media.layout.slots_per_superblock {
-            let slot = media.layout.slot(superblock, index);
-            // A record written in part may be of any block, and reads of that fail already.
-            let record = match media.band.get(slot.get()) {
-                Found::Nothing => continue,
-                Found::Torn => None,
-                Found::Whole(record) => Some(record),
-            };
-            if needed.contains(&slot) || record.is_some_and(|record| record.logical != u32::MAX) {
-                continue;
-            }
-            let has_bytes = media.payload.blank(slot)?;
-            // Blocks of zeros have metadata too.
-            let has_metadata = metadata_of(media, slot) != UNWRITTEN;
-            if let (Some(tuples), true) = (&mut media.tuples, has_metadata) {
-                tuples.set(slot, &UNWRITTEN);
-            }
-            if let Some(record) = record.filter(|_| has_bytes || has_metadata) {
-                media.band.set(slot.get(), &Record { checksum: 0, ..record });
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 impl DriveMedia {
     /// The room of the disk below it, for a test to make small.

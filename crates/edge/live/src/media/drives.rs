@@ -1,11 +1,12 @@
 //! The bytes of all drives of an enclosure, in memory or in a directory.
 
 use super::directory::{DataDirectory, MediaError, RecordKind, Records, Shape};
-use super::drive::{DriveMedia, files_of, keep_metadata, revert, scrub, scrub_dead, touch, write_with};
+use super::drive::{DriveMedia, files_of, keep_metadata, revert, touch, write_with};
 use super::erasures::Erasures;
 use super::life::{Life, Rule};
 use super::mapping::Mapping;
 use super::recover::RecoveryReport;
+use super::scrub::{Scrub, scrub, scrub_dead};
 use super::tuples::{Entry, Tuples};
 use flashyard_flash::{Layout, Slot};
 use flashyard_ftl::SuperblockContents;
@@ -195,18 +196,19 @@ impl Media {
         self.drives[drive.index()].keep_wish(|life| life.erasures = erasures);
     }
 
-    /// Destroys all bytes of a drive that holds nothing current. Panics beyond the drives.
-    ///
-    /// Errors: those of the operating system.
-    pub(crate) fn scrub(&mut self, drive: DriveId) -> io::Result<()> {
-        scrub(&mut self.drives[drive.index()])
+    /// As of [`scrub`]. Panics beyond the drives.
+    pub(crate) fn scrub(&mut self, drive: DriveId, from: Scrub) -> io::Result<Option<Scrub>> {
+        scrub(&mut self.drives[drive.index()], from)
     }
 
-    /// Destroys the bytes of a drive that are not current any more, nor `needed` after a power cut. Panics beyond the drives.
-    ///
-    /// Errors: those of the operating system; bytes that cannot be told apart.
-    pub(crate) fn scrub_dead(&mut self, drive: DriveId, needed: BTreeSet<Slot>) -> io::Result<()> {
-        scrub_dead(&mut self.drives[drive.index()], &needed)
+    /// As of [`scrub_dead`]. Panics beyond the drives.
+    pub(crate) fn scrub_dead(
+        &mut self,
+        drive: DriveId,
+        needed: &BTreeSet<Slot>,
+        from: Scrub,
+    ) -> io::Result<Option<Scrub>> {
+        scrub_dead(&mut self.drives[drive.index()], needed, from)
     }
 
     /// As of [`files_of`]. Panics beyond the drives.

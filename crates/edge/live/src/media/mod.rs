@@ -14,6 +14,7 @@ mod mapping;
 mod payload;
 mod recover;
 mod room;
+mod scrub;
 #[cfg(test)]
 mod tests;
 mod tuples;
@@ -29,4 +30,5 @@ pub use drives::{Media, Opened};
 pub use erasures::{BlockFormat, Erase, Erasures, SanitizeOutcome};
 pub(crate) use life::Life;
 pub use recover::RecoveryReport;
+pub(crate) use scrub::Scrub;
 pub(crate) use tuples::UNWRITTEN;

@@ -116,18 +116,18 @@ impl Payload {
         Ok(())
     }
 
-    /// Overwrites what a slot holds by zeros; returns whether that was anything else.
+    /// Overwrites what a slot holds by zeros; returns whether that was anything else. It comes into `buffer` on the way.
     ///
     /// Errors: those of the operating system.
-    pub(crate) fn blank(&mut self, slot: Slot) -> io::Result<bool> {
+    pub(crate) fn blank(&mut self, slot: Slot, buffer: &mut Vec<u8>) -> io::Result<bool> {
         if !self.holds(slot) {
             return Ok(false);
         }
         let first = self.at(slot);
         // Looking at a hole of a file, or writing there, would give it a place on the disk.
-        let mut found = Vec::new();
-        self.mapping.read(first..first + BYTES, &mut found)?;
-        let has_bytes = found.iter().any(|&byte| byte != 0);
+        buffer.clear();
+        self.mapping.read(first..first + BYTES, buffer)?;
+        let has_bytes = buffer.iter().any(|&byte| byte != 0);
         if has_bytes {
             self.mapping.bytes_mut()[first..first + BYTES].fill(0);
         }

@@ -211,8 +211,9 @@ impl DriveMedia {
 mod tests {
     use super::*;
     use crate::media::band::Header;
-    use crate::media::drive::{keep_metadata, metadata_of, scrub_dead, write_with};
+    use crate::media::drive::{keep_metadata, metadata_of, write_with};
     use crate::media::mapping::Mapping;
+    use crate::media::scrub::scrub_all_dead;
     use crate::media::tuples::{Tuples, UNWRITTEN};
     use flashyard_flash::{Geometry, Layout};
     use flashyard_ftl::Stream;
@@ -383,7 +384,7 @@ mod tests {
         assert_eq!(contents[1].used.as_ref().map(|used| used.lost.clone()), Some(vec![4, 5]));
         assert_eq!((report.damaged, media.is_whole(Slot::new(11))), (2, true));
         media.trimmed(3, Slot::new(11));
-        scrub_dead(&mut media, &BTreeSet::new()).expect("memory can be blanked");
+        scrub_all_dead(&mut media, &BTreeSet::new()).expect("memory can be blanked");
         assert_eq!(metadata_of(&media, Slot::new(11)), UNWRITTEN);
         media.erased(1).expect("memory can be given back");
         assert!((8..13).all(|slot| metadata_of(&media, Slot::new(slot)) == UNWRITTEN));

@@ -170,7 +170,8 @@ mod taken_back {
     //! Slots that a power cut has taken back are written again without an erase.
 
     use super::*;
-    use crate::media::drive::{keep_metadata, metadata_of, scrub_dead, write_with};
+    use crate::media::drive::{keep_metadata, metadata_of, write_with};
+    use crate::media::scrub::scrub_all_dead;
     use crate::media::tuples::{Tuples, UNWRITTEN};
     use crate::media::{DriveMedia, Media};
     use flashyard_flash::Slot;
@@ -272,7 +273,7 @@ mod taken_back {
         media.follow(DRIVE, &Movement::Trimmed { logical: 1, before: slot(1) }, || None).expect("it is there");
         let drive = &mut media.drives_mut()[0];
         drive.band.tear(slot(2).get());
-        scrub_dead(drive, &BTreeSet::from([])).expect("nothing is in the way");
+        scrub_all_dead(drive, &BTreeSet::from([])).expect("nothing is in the way");
         let left = |place: u32| drive.payload.run(slot(place), 1)[0];
         assert_eq!([0, 1, 2, 3, 4].map(left), [0, 0, 0, 7, 8]);
         assert!(!drive.is_whole(slot(1)) && !drive.is_whole(slot(2)), "errors stay errors");

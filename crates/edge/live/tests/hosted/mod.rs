@@ -1,7 +1,7 @@
 //! Drive 0 of a small enclosure, served to a host over NVMe/TCP of the loopback.
 
 use crate::small::{enclosure_of, while_serving};
-use flashyard_live::{BlockFormat, Engine, Handle, NvmeTcp, Remote, Report, SetUp, Tempo, divide, set_format};
+use flashyard_live::{BlockFormat, Engine, Handle, Hook, NvmeTcp, Remote, Report, SetUp, Tempo, divide, set_format};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig, ZoneShape};
 use flashyard_scenario::Scenario;
 use flashyard_served::{Control, JournalHeader, Session};
@@ -60,6 +60,8 @@ pub(crate) struct Shape {
     /// Units of its namespaces; empty: it is one namespace.
     sizes: Vec<u64>,
     journal: Option<Box<dyn Write>>,
+    /// Code that is called in each turn of the engine.
+    hook: Option<Box<dyn Hook>>,
 }
 
 impl Shape {
@@ -70,7 +72,7 @@ impl Shape {
     /// Blocks of this format.
     #[allow(dead_code, reason = "not every test is of the format of blocks")]
     pub(crate) fn formatted(block: BlockFormat) -> Self {
-        Self { block, zones: None, sizes: Vec::new(), journal: None }
+        Self { block, zones: None, sizes: Vec::new(), journal: None, hook: None }
     }
 
     /// Namespaces of so many units, and a journal.
@@ -78,10 +80,16 @@ impl Shape {
     pub(crate) fn divided(sizes: &[u64], journal: Option<Box<dyn Write>>) -> Self {
         Self { sizes: sizes.to_vec(), journal, ..Self::of(4096) }
     }
+
+    /// As it is, but looked at by `hook` in each turn of the engine.
+    #[allow(dead_code, reason = "not every test looks at turns")]
+    pub(crate) fn watched(self, hook: Box<dyn Hook>) -> Self {
+        Self { hook: Some(hook), ..self }
+    }
 }
 
 pub(crate) fn serve_shaped<R: Send>(
-    Shape { block, zones, sizes, journal }: Shape,
+    Shape { block, zones, sizes, journal, hook }: Shape,
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -112,6 +120,7 @@ pub(crate) fn serve_shaped<R: Send>(
     engine.add_front(Box::new(front));
     let (remote, handle) = Remote::new(engine.waker());
     engine.add_hook(Box::new(remote));
+    hook.into_iter().for_each(|hook| engine.add_hook(hook));
     while_serving(engine, || client(address, handle))
 }
 
