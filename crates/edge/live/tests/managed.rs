@@ -8,18 +8,20 @@ use dividing::{attach, attachment, capacity, controller, create, delete, detach,
 use flashyard_kernel::Rng;
 use flashyard_live::{Host, Tempo};
 use flashyard_nvme::admin::{AdminCommand, Format, Management, Sanitize, cns};
-use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace, read_controllers, read_list};
+use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace, controller_list, read_controllers, read_list};
 use flashyard_nvme::log::{ErrorEntry, page};
 use flashyard_nvme::nvm::{BlockRange, CopyRange, DsmRange, NvmCommand};
 use flashyard_nvme::reservation::{AcquireAction, Keys, RegisterAction, ReservationCommand, ReservationKind};
 use flashyard_nvme::{NSID_ALL, Status};
-use flashyard_nvmf::initiator::Data;
+use flashyard_nvmf::initiator::{Connection, Data, Effects, InitiatorConfig};
 use flashyard_scenario::{NoFiles, live};
 use flashyard_served::{read_journal, replay};
-use hosted::{Child, Shape};
+use flashyard_units::SimTime;
+use hosted::{Child, NQN, Shape};
 use small::{Shared, scenario_with};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use std::time::Duration;
@@ -259,6 +261,90 @@ fn a_namespace_in_pieces_is_read_and_written_across_them() {
         while identify(&mut host, cns::NAMESPACE, 2).used_blocks.get() != u64::from(all) {
             assert!(begun.elapsed() < Duration::from_secs(20));
         }
+    });
+}
+
+/// The admin queue of a host that sends several commands in one go.
+struct Hasty {
+    stream: TcpStream,
+    admin: Connection,
+    effects: Effects,
+}
+
+impl Hasty {
+    fn connect(address: SocketAddr, number: u8) -> Self {
+        let mut config = InitiatorConfig::new(&format!("nqn.2026-11.org.example:host-{number}"), NQN);
+        config.host_id = [number; 16];
+        let mut effects = Effects::default();
+        let admin = Connection::admin(config, SimTime::ZERO, &mut effects);
+        let stream = TcpStream::connect(address).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(30))).expect("it may");
+        let mut host = Self { stream, admin, effects };
+        while !host.admin.is_ready() {
+            host.exchange();
+        }
+        host
+    }
+
+    /// Sends what there is in one piece, and takes what comes.
+    fn exchange(&mut self) {
+        let bytes = self.effects.output.slices().collect::<Vec<_>>().concat();
+        self.effects.output.advance(bytes.len());
+        self.stream.write_all(&bytes).expect("it is taken");
+        let mut buffer = vec![0; 1 << 16];
+        let count = self.stream.read(&mut buffer).expect("something comes");
+        self.admin.receive(&buffer[..count], &mut self.effects);
+        assert_eq!(self.effects.failure, None);
+    }
+
+    /// Attaches or detaches a namespace, for each of two controllers by a command of its own.
+    fn attach_two(&mut self, nsid: u32, select: u8, controllers: [u16; 2]) -> [Status; 2] {
+        for (token, controller) in (0..).zip(controllers) {
+            let mut data = Vec::new();
+            controller_list(&mut data, [controller].into_iter());
+            let entry = AdminCommand::AttachNamespace { nsid, select }.encode(0);
+            let taken = self.admin.submit_entry(token, entry, Data::ToController(data), &mut self.effects);
+            taken.expect("the queue has room");
+        }
+        while self.effects.completions.len() < 2 {
+            self.exchange();
+        }
+        let mut done: Vec<_> = self.effects.completions.drain(..).collect();
+        done.sort_by_key(|done| done.token);
+        [done[0].status.code(), done[1].status.code()]
+    }
+}
+
+#[test]
+fn attachments_that_come_at_once_are_judged_one_after_the_other() {
+    let directory = tempfile::tempdir().expect("there is room");
+    serve(&[], Some(directory.path()), |address| {
+        let (mut hasty, mut other) = (Hasty::connect(address, 1), host_of(address, 2));
+        assert_eq!(delete(&mut other, 1), OK);
+        for (nsid, is_private) in [(1, true), (2, false), (3, false)] {
+            assert_eq!(create(&mut other, 64, 0, is_private), (OK, nsid));
+        }
+        let both = [hasty.admin.controller().id, other.controller().id];
+        let mut having = |nsid| {
+            let list = other.identify(cns::CONTROLLERS_OF_NAMESPACE, nsid).expect("there is a list");
+            read_controllers(&list).expect("it is whole")
+        };
+        assert_eq!(hasty.attach_two(1, Management::ATTACH, both), [OK, Status::NAMESPACE_PRIVATE]);
+        assert_eq!(having(1), both[..1]);
+        assert_eq!(hasty.attach_two(1, Management::DETACH, [both[0]; 2]), [OK, Status::NAMESPACE_NOT_ATTACHED]);
+        assert_eq!(hasty.attach_two(1, Management::ATTACH, [both[1], both[0]]), [OK, Status::NAMESPACE_PRIVATE]);
+        for nsid in [2, 3] {
+            assert_eq!(hasty.attach_two(nsid, Management::ATTACH, both), [OK, OK]);
+            assert_eq!(having(nsid), both);
+        }
+        assert_eq!(hasty.attach_two(3, Management::DETACH, both), [OK, OK]);
+        assert_eq!((having(1), having(3)), (vec![both[1]], vec![]));
+        drop(hasty);
+        assert_eq!(list(&mut host_of(address, 1), cns::NAMESPACES_ACTIVE), [2]);
+    });
+    serve(&[], Some(directory.path()), |address| {
+        let active = [1, 2].map(|number| list(&mut host_of(address, number), cns::NAMESPACES_ACTIVE));
+        assert_eq!(active, [vec![2], vec![1, 2]]);
     });
 }
 

@@ -12,9 +12,9 @@ use flashyard_nvme::Status;
 use flashyard_nvme::feature::RetirementRule;
 use flashyard_nvme::log::SmartLog;
 use flashyard_nvmf::target::{
-    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, erasure_of, has_changes, lose_power,
-    next_change, restore_reservations, restore_zones, set_abilities, set_management, set_namespaces_by, set_telemetry,
-    set_used_blocks, settle_change, strangers_to,
+    Abilities, Demand, Management, Namespace, Subsystem, Target, Wish, WriteHints, erasure_of, has_changes,
+    judge_attachment, lose_power, next_change, restore_reservations, restore_zones, set_abilities, set_management,
+    set_namespaces_by, set_telemetry, set_used_blocks, settle_change, strangers_to,
 };
 use flashyard_served::{Control, Refused};
 use flashyard_units::VolumeId;
@@ -273,7 +273,11 @@ impl Subsystems {
         !self.to_ask.is_empty()
     }
 
-    fn ask_drive(&mut self, demand: Demand, target: &mut Target, context: &mut Context<'_>) {
+    fn ask_drive(&mut self, mut demand: Demand, target: &mut Target, context: &mut Context<'_>) {
+        // The drive answers in this turn, before another one is asked.
+        if let Err(status) = judge_attachment(target, &mut demand) {
+            return target.settle(&demand, status);
+        }
         let volume = self.volumes[demand.subsystem];
         self.demands_made += 1;
         if let Some((nsid, erase)) = erasure::wanted(&demand.wish) {

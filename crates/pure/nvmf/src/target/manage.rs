@@ -6,7 +6,6 @@
 use super::answer::Answer;
 use super::attachment::{Attach, Attachment, NewNamespace};
 use super::config::{Namespace, Subsystem};
-use super::controller::Controller;
 use super::directory::{Demand, Target, Wish};
 use super::session::Session;
 use flashyard_nvme::admin::Management;
@@ -137,7 +136,7 @@ fn attachment(
 ) -> Result<Wish, Status> {
     let by = session.queue.controller;
     let (place, subsystem) = manageable(session, target)?;
-    let namespace = subsystem.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?.clone();
+    subsystem.namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
     if target.is_reserved(by, nsid, false) {
         return Err(Status::RESERVATION_CONFLICT);
     }
@@ -146,16 +145,31 @@ fn attachment(
     let of_it = |id: &u16| {
         let index = usize::from(*id).wrapping_sub(1);
         let controller = target.controllers.get(index).and_then(Option::as_ref);
-        Some((index, controller.filter(|controller| controller.subsystem == Some(place))?))
+        Some((index, controller.filter(|controller| controller.subsystem == Some(place))?.serial))
     };
-    let named: Option<Vec<(usize, &Controller)>> = listed.iter().map(of_it).collect();
-    let named = named.ok_or(Status::INVALID_CONTROLLER_LIST)?;
-    let mut attachment = namespace.attachment;
-    if is_attached && namespace.is_private {
-        // The host that has had it last may be gone: it is free.
-        attachment = Attachment::NONE;
+    let controllers: Option<Vec<(usize, u64)>> = listed.iter().map(of_it).collect();
+    let controllers = controllers.ok_or(Status::INVALID_CONTROLLER_LIST)?;
+    let mut attach = Attach { nsid, controllers, is_attached, attachment: Attachment::NONE };
+    attach.attachment = attached(target, (by, place), &attach)?;
+    Ok(Wish::Attach(attach))
+}
+
+/// The hosts that have a namespace once it is attached, or detached, as things stand now.
+///
+/// Errors: a change that cannot be.
+fn attached(target: &Target, (by, place): ((usize, u64), usize), attach: &Attach) -> Result<Attachment, Status> {
+    let &Attach { nsid, is_attached, .. } = attach;
+    let namespace = target.config.subsystems[place].namespace(nsid).ok_or(Status::INVALID_NAMESPACE)?;
+    if target.is_reserved(by, nsid, false) {
+        return Err(Status::RESERVATION_CONFLICT);
     }
-    for (_, controller) in &named {
+    // The host that has had a private namespace last may be gone: it is free.
+    let is_taken_over = is_attached && namespace.is_private;
+    let mut attachment = if is_taken_over { Attachment::NONE } else { namespace.attachment.clone() };
+    for &(index, serial) in &attach.controllers {
+        let controller = target.controllers.get(index).and_then(Option::as_ref);
+        let controller = controller.filter(|controller| controller.serial == serial);
+        let controller = controller.ok_or(Status::INVALID_CONTROLLER_LIST)?;
         match (controller.has_namespace(nsid), is_attached) {
             (true, true) => return Err(Status::NAMESPACE_ATTACHED),
             (false, false) => return Err(Status::NAMESPACE_NOT_ATTACHED),
@@ -163,15 +177,26 @@ fn attachment(
         }
         attachment = attachment.with(&controller.host_nqn, is_attached);
     }
-    let controllers: Vec<(usize, u64)> = named.iter().map(|&(index, controller)| (index, controller.serial)).collect();
-    let others = || target.controllers.iter().flatten().filter(|controller| controller.subsystem == Some(place));
-    if is_attached && namespace.is_private && (controllers.len() > 1 || others().any(|it| it.has_namespace(nsid))) {
+    let mut others = target.controllers.iter().flatten().filter(|controller| controller.subsystem == Some(place));
+    if is_taken_over && (attach.controllers.len() > 1 || others.any(|it| it.has_namespace(nsid))) {
         return Err(Status::NAMESPACE_PRIVATE);
     }
     if attachment.exceptions.len() > Attachment::EXCEPTIONS_MAX {
         return Err(Status::ATTACHMENT_LIMIT_EXCEEDED);
     }
-    Ok(Wish::Attach(Attach { nsid, controllers, is_attached, attachment }))
+    Ok(attachment)
+}
+
+/// Judges a demand for another attachment again, just before it is carried out: others may have been carried out since it came, and
+/// what they have changed stays. Other demands stay as they are.
+///
+/// Errors: the status with which the demand is to be settled.
+pub fn judge_attachment(target: &Target, demand: &mut Demand) -> Result<(), Status> {
+    if let Wish::Attach(attach) = &mut demand.wish {
+        attach.attachment =
+            attached(target, (demand.controller, demand.subsystem), attach).map_err(Status::do_not_retry)?;
+    }
+    Ok(())
 }
 
 /// The drive has done what was asked for in a demand for another attachment, and has kept it: the controllers follow.

@@ -49,7 +49,7 @@ pub use erasure::{Erasure, ErasureKind, Sanitized};
 pub use kept::{
     KeptReservations, ReservationChange, has_changes, lose_power, next_change, restore_reservations, settle_change,
 };
-pub use manage::{attach_controllers, settle_without_room};
+pub use manage::{attach_controllers, judge_attachment, settle_without_room};
 pub use reservation::Strangers;
 pub use reserve::strangers_to;
 pub use self_test::{is_asking, set_self_test};
