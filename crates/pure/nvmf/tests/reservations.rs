@@ -4,6 +4,7 @@ use crate::world::{World, copy, drain, target_config};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, GetLogPage, Identify, Select, cns};
 use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::fabrics::FabricsCommand;
 use flashyard_nvme::feature::id;
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace};
 use flashyard_nvme::log::page;
@@ -198,6 +199,74 @@ fn a_preempted_host_that_leaves_is_not_waited_for() {
     assert_eq!(ended(&mut world, two).expect("it has gone").status, DONE);
     let link = &mut world.links[one.io];
     link.session.complete(&mut world.target, read.tag, Status::SUCCESS, read.payload, &mut link.effects);
+}
+
+/// Sends Disconnect on the I/O queue of a host.
+fn disconnect(world: &mut World, who: Member) {
+    let link = &mut world.links[who.io];
+    let entry = FabricsCommand::Disconnect { format: 0 }.encode(0);
+    link.host.submit_entry(7, entry, Data::None, &mut link.host_effects).expect("the queue has room");
+    let bytes = drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+}
+
+#[test]
+fn a_preempted_host_that_disconnects_its_queue_is_waited_for_until_its_commands_have_ended() {
+    let (mut world, one, two) = shared();
+    register(&mut world, one, 0xA);
+    register(&mut world, two, 0xB);
+    acquire(&mut world, one, AcquireAction::Acquire, ReservationKind::WriteExclusive, (0xA, 0));
+    send(&mut world, one, NvmCommand::Write { range: BLOCK, fua: false }, Data::ToController(vec![9; 4096]));
+    let write = world.links[one.io].effects.commands.pop().expect("it is at the backend");
+    disconnect(&mut world, one);
+    assert!(ended(&mut world, one).is_none(), "nothing of a queue comes behind the answer to its end");
+    // The queue takes nothing more.
+    send(&mut world, one, NvmCommand::Flush, Data::None);
+    assert_eq!(ended(&mut world, one).expect("it is refused").status.code(), Status::ABORTED_SQ_DELETION);
+    let link = &mut world.links[two.io];
+    let kind = ReservationKind::WriteExclusive;
+    let preempt = ReservationCommand::Acquire { action: AcquireAction::PreemptAndAbort, ignores_key: false, kind };
+    let keys = Keys::new(0xB, 0xA).as_bytes().to_vec();
+    link.host
+        .submit_entry(6, preempt.encode(0, 1), Data::ToController(keys), &mut link.host_effects)
+        .expect("the queue has room");
+    assert!(ended(&mut world, two).is_none(), "the write may yet be carried out");
+    let link = &mut world.links[one.io];
+    assert_eq!(std::mem::take(&mut link.effects.aborts), [write.tag]);
+    link.session.complete(&mut world.target, write.tag, Status::ABORT_REQUESTED, write.payload, &mut link.effects);
+    assert_eq!(ended(&mut world, two).expect("nothing is under way any more").status, DONE);
+    let told: Vec<_> = world.links[one.io].host_effects.completions.drain(..).collect();
+    assert_eq!(
+        told.iter().map(|it| (it.token, it.status.code())).collect::<Vec<_>>(),
+        [(5, Status::ABORTED_PREEMPT), (7, DONE)]
+    );
+    assert!(!world.links[one.io].session.is_live(), "the connection may take another queue");
+    // Its controller may have the queue again.
+    let again = world.open_of(one.admin, 1, Some(1));
+    assert!(world.links[again].host.is_ready(), "{:?}", world.links[again].host_effects.failure);
+}
+
+#[test]
+fn data_that_comes_behind_a_disconnect_goes_to_the_drive_of_its_command() {
+    let mut config = target_config(Limits::default());
+    let mut second = config.subsystems[0].clone();
+    (second.nqn, second.serial) = ("nqn.2026-01.test:second".to_owned(), "0002".to_owned());
+    config.subsystems.push(second);
+    let mut world = World::with(config, |host| host.subsystem_nqn = "nqn.2026-01.test:second".to_owned());
+    world.connect();
+    let one = Member { admin: 0, io: 1 };
+    let large = BlockRange { lba: 64, blocks: 16 };
+    send(&mut world, one, NvmCommand::Write { range: large, fua: false }, Data::ToController(vec![9; 65_536]));
+    let asks = drain(&mut world.links[one.io].effects.output, usize::MAX);
+    disconnect(&mut world, one);
+    let link = &mut world.links[one.io];
+    link.host.receive(&asks, &mut link.host_effects);
+    let bytes = drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    let write = link.effects.commands.pop().expect("its data has come");
+    assert_eq!(write.subsystem, 1);
+    link.session.complete(&mut world.target, write.tag, DONE, write.payload, &mut link.effects);
+    assert_eq!(ended(&mut world, one).expect("the queue is empty").token, 7);
 }
 
 #[test]

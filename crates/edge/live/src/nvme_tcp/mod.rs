@@ -187,10 +187,6 @@ impl NvmeTcp {
             Reading::More => self.readable.mark(place),
             Reading::Held | Reading::Empty => self.held.mark(place),
         }
-        let is_live = peer.session.is_live();
-        if std::mem::replace(&mut peer.was_live, is_live) && !is_live {
-            self.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
-        }
         self.begin_commands(place, context);
         self.dirty.mark(place);
     }
@@ -464,6 +460,12 @@ impl FrontEnd for NvmeTcp {
                 if peer.send().is_break() {
                     return front.close(place, context);
                 }
+                // The last answer of a queue that its host gives back has just come, or was taken in in this turn.
+                let is_live = peer.session.is_live();
+                if std::mem::replace(&mut peer.was_live, is_live) && !is_live {
+                    front.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
+                }
+                let Some(peer) = front.peers.get_mut(place) else { return };
                 peer.settle(context.budget);
                 let is_closing = peer.effects.close.is_some();
                 if is_closing && !std::mem::replace(&mut peer.is_closing, true) {

@@ -5,7 +5,7 @@ use super::controller::Controller;
 use super::dialogue::Dialogue;
 use super::directory::{Target, first_namespaces, reset_queues};
 use super::effects::Shutdown;
-use super::session::{QueueKind, Session};
+use super::session::{QueueKind, Session, leave_when_idle};
 use flashyard_nvme::fabrics::{
     CONTROLLER_DYNAMIC, CONTROLLER_STATIC_ANY, Connect, ConnectData, ConnectParameter, Connected, FabricsCommand,
 };
@@ -48,6 +48,12 @@ impl Session {
         let Ok(command) = FabricsCommand::decode(sqe) else {
             return Some(Answer::refusal(Status::INVALID_OPCODE));
         };
+        let is_proved = self.queue.dialogue.is_none();
+        if let (QueueKind::Io(_), FabricsCommand::Disconnect { format: 0 }) = (self.queue.kind, &command)
+            && is_proved
+        {
+            return leave_when_idle(self, target, sqe.command_id.get());
+        }
         Some(self.fabrics(target, now, command, data, reply))
     }
 
@@ -65,10 +71,6 @@ impl Session {
             (_, FabricsCommand::AuthenticationSend(message)) => self.authentication_send(target, message, data),
             (_, FabricsCommand::AuthenticationReceive(message)) => self.authentication_receive(target, message, reply),
             _ if self.queue.dialogue.is_some() => Answer::refusal(Status::AUTHENTICATION_REQUIRED),
-            (QueueKind::Io(_), FabricsCommand::Disconnect { format: 0 }) => {
-                self.leave(target);
-                Answer::SUCCESS
-            }
             (_, FabricsCommand::Disconnect { format: 0 }) => Answer::refusal(Status::INVALID_QUEUE_TYPE),
             (_, FabricsCommand::Disconnect { .. }) => Answer::refusal(Status::CONFLICTING_ATTRIBUTES),
             (QueueKind::Admin, FabricsCommand::PropertyGet { is_wide, offset }) => {

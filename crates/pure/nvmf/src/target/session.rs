@@ -48,6 +48,8 @@ pub struct Session {
     pub(super) aborts_open: usize,
     /// Commands at the backend that a host waits for which has preempted this one.
     pub(super) fenced: usize,
+    /// The Disconnect whose answer waits for the end of all other commands of the queue.
+    leaving: Option<u16>,
     pub(super) sink: Sink,
     /// Data of writes that has been asked for and is not complete, in bytes; what may be asked for beside it; and the
     /// commands whose data has to wait for that.
@@ -127,6 +129,7 @@ impl Session {
             fusion: Fusion::default(),
             aborts_open: 0,
             fenced: 0,
+            leaving: None,
             sink: Sink::Discard,
             granted: 0,
             to_grant: usize::MAX,
@@ -199,6 +202,7 @@ impl Session {
         {
             controller.heard = now;
         }
+        go_if_idle(self, target, effects);
         bytes.len() - input.len()
     }
 
@@ -228,35 +232,8 @@ impl Session {
     /// The backend has finished the command `tag` at `now`. `payload` is the buffer that came with the command, or
     /// another one; after a successful read it holds the data. A tag that is not outstanding is ignored.
     pub fn complete(&mut self, target: &mut Target, tag: Tag, status: Status, payload: Vec<u8>, effects: &mut Effects) {
-        let finished = self.slots.remove(tag);
-        let Some((slot, Work::Nvm(operation))) = finished.map(|slot| (slot.work, slot)).map(|(w, s)| (s, w)) else {
-            effects.output.give(payload);
-            return;
-        };
-        if self.phase == Phase::Closed {
-            effects.output.give(payload);
-            return;
-        }
-        let is_read = operation.direction() == Direction::ToHost;
-        let status = match is_read && status.is_success() && payload.len() != slot.expected as usize {
-            true => Status::INTERNAL,
-            false => status,
-        };
-        if !status.is_success() {
-            self.log_error(target, &slot, status);
-        }
-        let status = self.note_end(target, &slot, status);
-        if is_read && status.is_success() {
-            self.send_data(slot.command_id, payload, !self.queue.has_flow_control, effects);
-            if !self.queue.has_flow_control {
-                return;
-            }
-        } else {
-            effects.output.give(payload);
-        }
-        let has_result = status.is_success() == matches!(operation, NvmCommand::ZoneAppend { .. });
-        let result = if has_result { slot.result } else { 0 };
-        self.respond(slot.command_id, Answer { status, result }, effects);
+        end_at_backend(self, target, tag, status, payload, effects);
+        go_if_idle(self, target, effects);
     }
 
     /// Sends what other connections or the target have caused: asynchronous events, or the end of the controller.
@@ -271,6 +248,7 @@ impl Session {
         }
         self.hear_of_aborts(target, effects);
         self.send_events(target, effects);
+        go_if_idle(self, target, effects);
     }
 
     /// The connection is gone. An admin queue takes its controller with it.
@@ -290,6 +268,7 @@ impl Session {
             _ => {}
         }
         self.queue.kind = QueueKind::Unconnected;
+        self.leaving = None;
         self.slots.forget_deferred();
     }
 
@@ -369,6 +348,11 @@ impl Session {
             self.respond(command_id, Answer { status: Status::CONTROLLER_PATHING, result: 0 }, effects);
             self.phase = Phase::Closed;
             effects.close = Some(CloseReason::ControllerEnded);
+            return Ok(());
+        }
+        if self.leaving.is_some() {
+            let status = Status::ABORTED_SQ_DELETION.do_not_retry();
+            self.respond(command_id, Answer { status, result: 0 }, effects);
             return Ok(());
         }
         let mut role = None;
@@ -620,6 +604,70 @@ impl Session {
         let header = self.framer.latest_header();
         effects.output.header(|out| termination(out, false, error.status, error.information, header));
         effects.close = Some(CloseReason::ProtocolViolated(error));
+    }
+}
+
+/// The host gives its I/O queue back: the queue takes nothing more, and the answer goes behind those to the commands that it has taken.
+/// Until then they are the queue's: a host that preempts this one waits for them.
+///
+/// Source: \[P\] NVM Express Base 2.0, section 6.4: the completion of Disconnect is the last one of its queue.
+pub(super) fn leave_when_idle(session: &mut Session, target: &mut Target, command_id: u16) -> Option<Answer> {
+    if session.slots.len() > 0 {
+        session.leaving = Some(command_id);
+        return None;
+    }
+    session.leave(target);
+    Some(Answer::SUCCESS)
+}
+
+/// The backend has finished a command: its answer goes.
+fn end_at_backend(
+    session: &mut Session,
+    target: &mut Target,
+    tag: Tag,
+    status: Status,
+    payload: Vec<u8>,
+    effects: &mut Effects,
+) {
+    let finished = session.slots.remove(tag);
+    let Some((slot, Work::Nvm(operation))) = finished.map(|slot| (slot.work, slot)).map(|(w, s)| (s, w)) else {
+        effects.output.give(payload);
+        return;
+    };
+    if session.phase == Phase::Closed {
+        effects.output.give(payload);
+        return;
+    }
+    let is_read = operation.direction() == Direction::ToHost;
+    let status = match is_read && status.is_success() && payload.len() != slot.expected as usize {
+        true => Status::INTERNAL,
+        false => status,
+    };
+    if !status.is_success() {
+        session.log_error(target, &slot, status);
+    }
+    let status = session.note_end(target, &slot, status);
+    if is_read && status.is_success() {
+        session.send_data(slot.command_id, payload, !session.queue.has_flow_control, effects);
+        if !session.queue.has_flow_control {
+            return;
+        }
+    } else {
+        effects.output.give(payload);
+    }
+    let has_result = status.is_success() == matches!(operation, NvmCommand::ZoneAppend { .. });
+    let result = if has_result { slot.result } else { 0 };
+    session.respond(slot.command_id, Answer { status, result }, effects);
+}
+
+/// Answers a Disconnect that has waited, if there is one and no other command is left.
+fn go_if_idle(session: &mut Session, target: &mut Target, effects: &mut Effects) {
+    if session.phase == Phase::Open
+        && session.slots.len() == 1
+        && let Some(command_id) = session.leaving
+    {
+        session.leave(target);
+        session.respond(command_id, Answer::SUCCESS, effects);
     }
 }
 
