@@ -678,3 +678,36 @@ fn a_namespace_tells_how_much_of_it_is_used_and_which_writes_suit_its_drive() {
     world.target.set_figures(0, Figures { used_blocks: Some(5000), ..Figures::default() });
     assert_eq!(identify_namespace(&mut world).used_blocks.get(), 1024);
 }
+
+#[test]
+fn a_warning_about_health_is_an_event_for_hosts_that_want_to_hear_of_it() {
+    const BOTH: u8 = SmartLog::WARNING_SPARE | SmartLog::WARNING_READ_ONLY;
+    let mut world = connected();
+    let warn = |world: &mut World, warnings: u8| {
+        let mut figures = Figures::default();
+        figures.smart.critical_warning = warnings;
+        world.target.set_figures(0, figures);
+        world.events()
+    };
+    let want = |world: &mut World, warnings: u8| {
+        let values = [warnings.into(), 0, 0, 0, 0];
+        let set = AdminCommand::SetFeatures { feature: id::ASYNC_EVENTS, save: false, values };
+        assert_eq!(world.admin_command(set, Data::None).0, Status::SUCCESS);
+        world.events()
+    };
+    assert_eq!(want(&mut world, 0), []);
+    assert_eq!(warn(&mut world, SmartLog::WARNING_READ_ONLY), [], "the host does not want to know");
+    // Source: NVM Express Base 2.0, section 5.27.1.8: what is so already is told when it is wanted.
+    let read_only = AsyncEvent::Reliability;
+    assert_eq!((want(&mut world, BOTH), read_only.encode()), (vec![read_only], 0x0002_0001));
+    assert_eq!(want(&mut world, BOTH), [], "it was told");
+    assert_eq!(warn(&mut world, BOTH), [AsyncEvent::Spare]);
+    world.log(page::SMART, 512);
+    assert_eq!(warn(&mut world, BOTH), [], "nothing is new");
+    assert_eq!(warn(&mut world, 0), []);
+    assert_eq!(warn(&mut world, BOTH), [AsyncEvent::Spare, read_only]);
+    world.log(page::SMART, 512);
+    assert_eq!(want(&mut world, SmartLog::WARNING_SPARE), [], "it wanted that before");
+    assert_eq!(warn(&mut world, 0), []);
+    assert_eq!(warn(&mut world, BOTH), [AsyncEvent::Spare]);
+}

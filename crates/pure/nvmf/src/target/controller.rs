@@ -5,7 +5,7 @@ use super::effects::SessionId;
 use super::insides::Asked;
 use super::notices::Notices;
 use flashyard_nvme::event::AsyncEvent;
-use flashyard_nvme::log::ErrorEntry;
+use flashyard_nvme::log::{ErrorEntry, SmartLog};
 use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
@@ -285,7 +285,27 @@ impl Controller {
     pub(super) fn raise(&mut self, event: AsyncEvent) -> bool {
         let bit = event.enable_bit();
         let is_enabled = bit == 0 || self.features.async_events & bit != 0;
-        if !is_enabled || self.reported.contains(&event) || self.events.contains(&event) {
+        is_enabled && self.note(event)
+    }
+
+    /// Notes an event for each of the warnings about health (bits of the SMART log) that the host wants to hear of. Whether there is
+    /// something to send.
+    ///
+    /// Source: \[P\] NVM Express Base 2.0, sections 5.2 and 5.27.1.8: each warning has a bit of the feature, in the same place, and media
+    /// that can only be read are an event of reliability.
+    pub(super) fn warn(&mut self, warnings: u8) -> bool {
+        let wanted = warnings & self.features.async_events as u8;
+        let events = [
+            (SmartLog::WARNING_SPARE, AsyncEvent::Spare),
+            (SmartLog::WARNING_TEMPERATURE, AsyncEvent::Temperature),
+            (SmartLog::WARNING_RELIABILITY | SmartLog::WARNING_READ_ONLY, AsyncEvent::Reliability),
+        ];
+        let noted = events.map(|(bits, event)| wanted & bits != 0 && self.note(event));
+        noted.contains(&true)
+    }
+
+    fn note(&mut self, event: AsyncEvent) -> bool {
+        if self.reported.contains(&event) || self.events.contains(&event) {
             return false;
         }
         self.events.push_back(event);

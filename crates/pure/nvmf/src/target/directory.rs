@@ -176,10 +176,14 @@ impl Target {
     }
 
     /// Sets what controllers of `subsystem` (its place in the configuration) report from now on; hosts hear of what has become of
-    /// an erasure.
+    /// an erasure, and of warnings about health that are new.
     pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
         let before = std::mem::replace(&mut self.figures[subsystem], figures);
         announce_erasure(self, subsystem, before.erasure);
+        let warnings = self.figures[subsystem].smart.critical_warning & !before.smart.critical_warning;
+        if warnings != 0 {
+            warn(self, subsystem, warnings);
+        }
     }
 
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
@@ -244,11 +248,6 @@ impl Target {
     /// How well `port` reaches `group` of `subsystem`, and the change that made it so.
     pub(super) fn ana(&self, subsystem: usize, port: u16, group: u32) -> (AnaState, u64) {
         self.ana.get(&(subsystem, port, group)).copied().unwrap_or((AnaState::Optimized, 0))
-    }
-
-    /// Notifies hosts of subsystem `subsystem` that its health gives reason to look at it.
-    pub fn raise_health(&mut self, subsystem: usize, event: AsyncEvent) {
-        self.raise(event, |controller| controller.subsystem == Some(subsystem));
     }
 
     pub(super) fn raise(&mut self, event: AsyncEvent, concerns: impl Fn(&Controller) -> bool) {
@@ -529,6 +528,16 @@ pub fn settle_with(target: &mut Target, demand: &Demand, status: Status, result:
         controller.answers.push_back((demand.command_id, Answer { status, result }));
         let session = controller.admin_session;
         target.wake.extend(session);
+    }
+}
+
+/// Tells hosts of `subsystem` of new warnings about its health.
+fn warn(target: &mut Target, subsystem: usize, warnings: u8) {
+    let of_it = |controller: &&mut Controller| controller.subsystem == Some(subsystem);
+    for controller in target.controllers.iter_mut().flatten().filter(of_it) {
+        if controller.warn(warnings) {
+            target.wake.extend(controller.admin_session);
+        }
     }
 }
 

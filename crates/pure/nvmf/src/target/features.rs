@@ -32,6 +32,8 @@ impl Session {
         if !self.has_feature(target, feature) {
             return Answer::refusal(Status::INVALID_FIELD);
         }
+        let place = self.controller(target).and_then(|controller| controller.subsystem);
+        let present = place.map_or(0, |place| target.figures[place].smart.critical_warning);
         let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         if !matches!(nsid, 0 | NSID_ALL) && feature != id::ERROR_RECOVERY {
             return Answer::refusal(Status::FEATURE_NOT_NAMESPACE);
@@ -57,7 +59,11 @@ impl Session {
                 return Answer::result(u64::from(Queues { submission: granted, completion: granted }.encode()));
             }
             id::WRITE_ATOMICITY => features.write_atomicity = value & 1,
-            id::ASYNC_EVENTS => features.async_events = value,
+            id::ASYNC_EVENTS => {
+                let before = std::mem::replace(&mut features.async_events, value);
+                // What is so already is told to a host that begins to want it. The answer to this command takes events along.
+                controller.warn(present & !(before as u8));
+            }
             id::TIMESTAMP => {
                 let Some(bytes) = data.first_chunk::<8>() else { return Answer::refusal(Status::INVALID_FIELD) };
                 features.timestamp_ms = u64::from_le_bytes(*bytes) & 0xFFFF_FFFF_FFFF;
