@@ -297,7 +297,8 @@ fn features_keep_what_is_set_and_refuse_what_is_not_there() {
     assert_eq!(get(id::TEMPERATURE, Select::Default), (Status::SUCCESS, 343));
     assert_eq!(get(id::WRITE_CACHE, Select::Current), (Status::SUCCESS, 0));
     assert_eq!(get(id::WRITE_CACHE, Select::Supported), (Status::SUCCESS, 4));
-    assert_eq!(get(id::QUEUES, Select::Current), (Status::SUCCESS, 0x003F_003F));
+    assert_eq!(get(id::QUEUES, Select::Current), (Status::SUCCESS, 0x0001_0001), "as many as it asked for");
+    assert_eq!(get(id::QUEUES, Select::Default), (Status::SUCCESS, 0x003F_003F));
     let identify = AdminCommand::Identify(Identify { cns: cns::CONTROLLER, ..Identify::default() });
     let (_, _, identify) = world.admin_command(identify, Data::ToHost(4096));
     let identify = IdentifyController::read_from_bytes(&identify).expect("whole");
@@ -710,4 +711,30 @@ fn a_warning_about_health_is_an_event_for_hosts_that_want_to_hear_of_it() {
     assert_eq!(want(&mut world, SmartLog::WARNING_SPARE), [], "it wanted that before");
     assert_eq!(warn(&mut world, 0), []);
     assert_eq!(warn(&mut world, BOTH), [AsyncEvent::Spare]);
+}
+
+#[test]
+fn a_host_has_as_many_queues_as_it_was_granted() {
+    let mut world = World::new(Limits::default(), |config| config.io_queues = 1);
+    let admin = world.open(1, None);
+    let set = |world: &mut World, queues: u32| {
+        let values = [(queues - 1) << 16 | (queues - 1), 0, 0, 0, 0];
+        let set = AdminCommand::SetFeatures { feature: id::QUEUES, save: false, values };
+        let (status, result, _) = world.admin_command(set, Data::None);
+        (status.code(), result)
+    };
+    let get = |world: &mut World| {
+        let get = AdminCommand::GetFeatures { feature: id::QUEUES, select: Select::Current, parameter: 0 };
+        world.admin_command(get, Data::None).1
+    };
+    assert_eq!(get(&mut world), 0, "one, as the host has asked for");
+    assert_eq!((set(&mut world, 3), get(&mut world)), ((Status::SUCCESS, 0x0002_0002), 0x0002_0002));
+    let beyond = world.open_of(admin, 1, Some(4));
+    assert!(!world.links[beyond].host.is_ready());
+    let last = world.open_of(admin, 1, Some(3));
+    assert!(world.links[last].host.is_ready(), "{:?}", world.links[last].host_effects.failure);
+    // Source: NVM Express Base 2.0, section 5.27.1.5: not once there are queues.
+    assert_eq!((set(&mut world, 8).0, get(&mut world)), (Status::COMMAND_SEQUENCE, 0x0002_0002));
+    world.links[last].session.closed(&mut world.target);
+    assert_eq!(set(&mut world, 500), (Status::SUCCESS, 0x003F_003F));
 }

@@ -187,7 +187,7 @@ impl Session {
         if subsystem.is_some_and(|subsystem| target.is_away(subsystem)) {
             return Err(Answer { status: Status::CONTROLLER_BUSY, result: 0 });
         }
-        let queues = target.config.limits.io_queues;
+        let most = target.config.limits.io_queues;
         let found = target.controllers.get_mut(index).and_then(Option::as_mut);
         let controller = found.filter(|found| found.subsystem.is_some()).ok_or(no_controller)?;
         if controller.subsystem != subsystem {
@@ -199,7 +199,8 @@ impl Session {
         if !controller.is_ready() {
             return Err(Answer::refusal(Status::COMMAND_SEQUENCE));
         }
-        if connect.queue_id > queues || controller.has_queue(connect.queue_id) {
+        let granted = controller.features.queues.unwrap_or(most);
+        if connect.queue_id > granted || controller.has_queue(connect.queue_id) {
             return Err(wrong(ConnectParameter::Entry(Connect::QUEUE_ID_OFFSET)));
         }
         self.queue.kind = QueueKind::Io(connect.queue_id);

@@ -93,6 +93,8 @@ pub(super) struct Features {
     pub(super) timestamp_ms: u64,
     pub(super) timestamp_set: SimTime,
     pub(super) host_behavior: u8,
+    /// I/O queues that the host was granted; `None` before it has asked, and then it may have as many as there are.
+    pub(super) queues: Option<u16>,
 }
 
 impl Features {
@@ -110,6 +112,7 @@ impl Features {
         timestamp_ms: 0,
         timestamp_set: SimTime::ZERO,
         host_behavior: 0,
+        queues: None,
     };
 }
 

@@ -55,7 +55,12 @@ impl Session {
             id::WRITE_CACHE => features.write_cache = value & 1 != 0,
             id::QUEUES => {
                 let Some(asked) = Queues::decode(value) else { return Answer::refusal(Status::INVALID_FIELD) };
+                // Source: [P] NVM Express Base 2.0, section 5.27.1.5.
+                if !controller.io_sessions.is_empty() {
+                    return Answer::refusal(Status::COMMAND_SEQUENCE);
+                }
                 let granted = asked.submission.min(asked.completion).min(io_queues);
+                features.queues = Some(granted as u16);
                 return Answer::result(u64::from(Queues { submission: granted, completion: granted }.encode()));
             }
             id::WRITE_ATOMICITY => features.write_atomicity = value & 1,
@@ -153,7 +158,10 @@ impl Session {
             },
             id::ERROR_RECOVERY => features.error_recovery,
             id::WRITE_CACHE => u32::from(features.write_cache),
-            id::QUEUES => Queues { submission: io_queues, completion: io_queues }.encode(),
+            id::QUEUES => {
+                let granted = features.queues.map_or(io_queues, u32::from);
+                Queues { submission: granted, completion: granted }.encode()
+            }
             id::WRITE_ATOMICITY => features.write_atomicity,
             id::ASYNC_EVENTS => features.async_events,
             id::KEEP_ALIVE => keep_alive_ms(controller),
