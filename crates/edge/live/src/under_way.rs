@@ -7,6 +7,8 @@ use flashyard_kernel::Slab;
 pub(crate) struct Command<W> {
     /// The place of its connection; `None` once that is closed.
     pub(crate) place: Option<usize>,
+    /// Whether it counts among those whose connections are closed.
+    is_abandoned: bool,
     /// Bytes that it takes of the budget.
     pub(crate) cost: usize,
     /// State of its protocol.
@@ -35,7 +37,7 @@ impl<W> Default for UnderWay<W> {
 impl<W> UnderWay<W> {
     /// Begins a command of the connection at `place`, for which `cost` bytes were taken of the budget; returns its number.
     pub(crate) fn begin(&mut self, place: usize, cost: usize, work: W) -> usize {
-        self.commands.insert(Command { place: Some(place), cost, work })
+        self.commands.insert(Command { place: Some(place), is_abandoned: false, cost, work })
     }
 
     pub(crate) fn get(&self, number: usize) -> Option<&Command<W>> {
@@ -51,7 +53,7 @@ impl<W> UnderWay<W> {
         self.commands.iter()
     }
 
-    /// Whether something is under way for a connection that is closed.
+    /// Whether something is under way for a connection that is closed, and is waited for.
     pub(crate) fn any_abandoned(&self) -> bool {
         self.abandoned > 0
     }
@@ -75,10 +77,15 @@ impl<W> UnderWay<W> {
     pub(crate) fn end(&mut self, number: usize) -> Option<Command<W>> {
         let command = self.commands.remove(number)?;
         self.ended_cost += command.cost;
-        if command.place.is_none() {
-            self.abandoned -= 1;
-        }
+        self.abandoned -= usize::from(command.is_abandoned);
         Some(command)
+    }
+
+    /// The connection of the command is closed, and nothing has to wait for its end.
+    pub(crate) fn let_be(&mut self, number: usize) {
+        let command = self.commands.get_mut(number);
+        let was_abandoned = command.is_some_and(|command| std::mem::take(&mut command.is_abandoned));
+        self.abandoned -= usize::from(was_abandoned);
     }
 
     /// The connection at `place` is closed. Returns its commands that may be in the world, to be given up;
@@ -86,7 +93,7 @@ impl<W> UnderWay<W> {
     pub(crate) fn abandon(&mut self, place: usize) -> Vec<usize> {
         let mut abandoned = Vec::new();
         for (number, command) in self.commands.iter_mut().filter(|(_, command)| command.place == Some(place)) {
-            command.place = None;
+            (command.place, command.is_abandoned) = (None, true);
             abandoned.push(number);
         }
         self.abandoned += abandoned.len();
@@ -120,5 +127,11 @@ mod tests {
         assert!(!under_way.any_abandoned() && under_way.iter().count() == 1);
         assert_eq!((under_way.take_ended_cost(), under_way.take_ended_cost()), (100, 0));
         assert_eq!(under_way.abandon(7), Vec::<usize>::new(), "it has nothing any more");
+        assert_eq!((under_way.abandon(8), under_way.any_abandoned()), (vec![numbers[1]], true));
+        under_way.let_be(numbers[1]);
+        under_way.let_be(numbers[1]);
+        assert!(!under_way.any_abandoned(), "no other one waits for it");
+        assert_eq!(under_way.end(numbers[1]).map(|ended| ended.work), Some('b'));
+        assert!(!under_way.any_abandoned());
     }
 }

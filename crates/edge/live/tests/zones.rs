@@ -211,6 +211,38 @@ fn zones_of_a_drive_that_comes_back_are_those_of_what_it_holds() {
     });
 }
 
+#[test]
+fn a_host_that_resets_zones_and_leaves_keeps_no_other_host_out() {
+    let scenario = scenario_with(&["drive.filled=0"]);
+    // Slow enough that a reset is under way for seconds.
+    hosted::serve_zoned(&scenario, None, Tempo::Scaled(0.05), Some(SHAPE), |address, handle| {
+        let mut first = host(address, 1);
+        assert_eq!(write(&mut first, 7 * ZONE, stamped(1, 0, 3)), Status::SUCCESS);
+        for zone in 0..8 {
+            assert_eq!(send(&mut first, zone, SendAction::Finish, false), Status::SUCCESS);
+        }
+        let reset = NvmCommand::ZoneManagementSend { first: 0, action: SendAction::Reset, all: true };
+        first.send(1, reset, Vec::new(), 0).expect("it serves");
+        // The report comes behind it: the reset has begun.
+        assert_eq!(zones(&mut first)[..8], [EMPTY; 8]);
+        drop(first);
+        let mut other = host(address, 2);
+        assert!(mapped(&handle) > 0, "the reset is over, or was waited for");
+        // A read of such a zone does not show what is being reset.
+        assert!(read(&mut other, 7 * ZONE, 3) == vec![0; 3 * BLOCK]);
+        // A write of such a zone waits, and is not lost.
+        first = host(address, 1);
+        let again = NvmCommand::ZoneManagementSend { first: 0, action: SendAction::Reset, all: false };
+        assert_eq!(send(&mut first, 0, SendAction::Finish, false), Status::SUCCESS);
+        first.send(1, again, Vec::new(), 0).expect("it serves");
+        assert_eq!(zones(&mut first)[0], EMPTY);
+        drop(first);
+        assert_eq!(write(&mut other, 0, stamped(2, 0, 3)), Status::SUCCESS);
+        assert_eq!(mapped(&handle), 3);
+        assert!(read(&mut other, 0, 4) == [stamped(2, 0, 3), vec![0; BLOCK]].concat());
+    });
+}
+
 /// A command to the drive, with its zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {

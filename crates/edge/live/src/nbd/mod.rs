@@ -441,7 +441,7 @@ impl FrontEnd for Nbd {
             return self.under_way.go_on_next(number);
         }
         let Some(ended) = self.under_way.end(number) else { return };
-        let Command { place: Some(place), cost, work } = ended else { return };
+        let Command { place: Some(place), cost, work, .. } = ended else { return };
         let Some(peer) = self.peers.get_mut(place) else { return };
         peer.ended(cost);
         let Work { cookie, kind, offset_bytes, .. } = work;

@@ -1,15 +1,17 @@
-//! The order of commands on the blocks of a zone: a reset waits for writes that came before it, and writes wait for a reset.
-//! A drive by itself may carry two commands out in any order, and a zone that is empty must not hold an old write.
+//! The order of commands on the blocks of a zone: a reset waits for writes that came before it, and writes and reads wait for a reset.
+//! A drive by itself may carry two commands out in any order, and a zone that is empty must neither hold an old write nor show one.
 
 use flashyard_nvme::nvm::{BlockRange, CopyRange, DsmRange, NvmCommand};
 use flashyard_nvme::zone::SendAction;
 
-/// Blocks of a zoned drive that a command under way writes or resets.
+/// Blocks of a zoned drive that a command under way writes, resets, or reads while some are reset.
 #[derive(Debug)]
 pub(super) struct Span {
     first: u64,
     end: u64,
     resets: bool,
+    /// Whether it only reads.
+    reads: bool,
     /// Its turn among all such commands.
     turn: u64,
 }
@@ -35,19 +37,29 @@ impl Span {
     /// Whether the command has to wait for `other`, of the same volume.
     pub(super) fn waits_for(&self, other: &Self) -> bool {
         let overlap = self.first < other.end && other.first < self.end;
-        other.turn < self.turn && (self.resets || other.resets) && overlap
+        other.turn < self.turn && (other.resets || self.resets && !other.reads) && overlap
     }
 }
 
 impl Fences {
-    /// The blocks that a command writes or resets, with its data; `None` for one that does neither.
+    /// The blocks of a command that may have to wait for others, with its data; `None` for one that need not. Reads wait for resets alone.
     pub(super) fn span(&mut self, operation: &NvmCommand, data: &[u8]) -> Option<Box<Span>> {
-        let mut resets = false;
+        let (mut resets, mut reads) = (false, false);
         let (first, end) = match *operation {
+            NvmCommand::Read { range, .. } | NvmCommand::Compare { range, .. } | NvmCommand::Verify { range, .. }
+                if self.any_reset() =>
+            {
+                reads = true;
+                bounds(range)
+            }
             NvmCommand::Write { range, .. } | NvmCommand::WriteZeroes { range, .. } => bounds(range),
             NvmCommand::Copy { first, .. } => {
-                let blocks: u64 = CopyRange::decode_all(data).map(|source| u64::from(source.range().blocks)).sum();
-                (first, first.saturating_add(blocks))
+                let sources = || CopyRange::decode_all(data).map(|source| source.range());
+                let blocks: u64 = sources().map(|source| u64::from(source.blocks)).sum();
+                let target = (first, first.saturating_add(blocks));
+                // What it reads may lie anywhere.
+                let read = sources().filter(|_| self.any_reset()).map(bounds);
+                read.fold(target, |one, other| (one.0.min(other.0), one.1.max(other.1)))
             }
             NvmCommand::ZoneManagementSend { action, .. } => {
                 resets = action == SendAction::Reset;
@@ -58,7 +70,7 @@ impl Fences {
         };
         self.turns += 1;
         self.resets += usize::from(resets);
-        Some(Box::new(Span { first, end, resets, turn: self.turns }))
+        Some(Box::new(Span { first, end, resets, reads, turn: self.turns }))
     }
 
     /// Whether a reset is under way or waits: without one no command waits for another.
@@ -129,6 +141,14 @@ mod tests {
         assert!(after.waits_for(&wide) && !after.waits_for(&before));
         assert!(!write(&mut fences, 15).waits_for(&wide));
         let read = NvmCommand::Read { range: range(0, 4), fua: false };
+        let early = fences.span(&read, &[]).expect("it reads while some are reset");
+        assert!(early.waits_for(&wide) && !early.waits_for(&before));
+        let again = reset(&mut fences, &[range(0, 8)]);
+        assert!(again.waits_for(&wide) && !again.waits_for(&early) && !early.waits_for(&again));
+        let copy = NvmCommand::Copy { first: 80, ranges: 1, format: 0, protection: 0, fua: false };
+        let data = CopyRange::new(range(9, 2)).as_bytes().to_vec();
+        assert!(fences.span(&copy, &data).expect("it writes").waits_for(&wide));
+        [wide, again].iter().for_each(|span| fences.ended(0, Some(span)));
         assert!(fences.span(&read, &[]).is_none());
     }
 

@@ -5,7 +5,8 @@
 //! setting a controller up gets its last answer first, as it does not look at the end of a connection before.
 //!
 //! No connection is listened to before everything that closed connections had asked for has come to an end: an old
-//! write must not come after a newer one of the same host.
+//! write must not come after a newer one of the same host. Resets of zones, which may take minutes, are the exception: later writes of
+//! their zones wait for them.
 //!
 //! One client cannot take the target away from the others. A connection has ten seconds from its first byte to a queue
 //! of a controller, and as long to take the last word of its end; connections are no more than the engine's limits
@@ -382,7 +383,9 @@ impl FrontEnd for NvmeTcp {
     fn turn(&mut self, context: &mut Context<'_>) -> bool {
         self.now = time_of(context.elapsed());
         self.works.follow_up(context);
-        self.subsystems.restore(&mut self.target, self.works.any_abandoned(), context);
+        let works = &self.works;
+        let is_at_work = |volume| works.any_abandoned() || works.any_reset_of(volume);
+        self.subsystems.restore(&mut self.target, is_at_work, context);
         self.subsystems.turn(&mut self.target, context);
         for port in 0..self.ports.len() {
             if self.ports.acceptor(port).take_due(context.elapsed()) {
@@ -457,15 +460,15 @@ impl FrontEnd for NvmeTcp {
                 // Answers free places of the queue: commands that waited may go on.
                 front.begin_commands(place, context);
                 let Some(peer) = front.peers.get_mut(place) else { return };
-                if peer.send().is_break() {
-                    return front.close(place, context);
-                }
                 // The last answer of a queue that its host gives back has just come, or was taken in in this turn.
                 let is_live = peer.session.is_live();
                 if std::mem::replace(&mut peer.was_live, is_live) && !is_live {
                     front.peers.set_deadline(place, context.elapsed() + context.limits().set_up);
                 }
                 let Some(peer) = front.peers.get_mut(place) else { return };
+                if peer.send().is_break() {
+                    return front.close(place, context);
+                }
                 peer.settle(context.budget);
                 let is_closing = peer.effects.close.is_some();
                 if is_closing && !std::mem::replace(&mut peer.is_closing, true) {

@@ -253,12 +253,22 @@ impl Subsystems {
         has_changes(target)
     }
 
-    /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end.
-    pub(super) fn restore(&mut self, target: &mut Target, any_abandoned: bool, context: &mut Context<'_>) {
-        if any_abandoned {
+    /// Lets hosts in again to zoned drives that are back, once what they had asked for before has come to an end: `is_at_work` tells of a
+    /// volume whether something of that is under way.
+    pub(super) fn restore(
+        &mut self,
+        target: &mut Target,
+        is_at_work: impl Fn(VolumeId) -> bool,
+        context: &mut Context<'_>,
+    ) {
+        if self.to_restore.is_empty() {
             return;
         }
         for subsystem in std::mem::take(&mut self.to_restore) {
+            if is_at_work(self.volumes[subsystem]) {
+                self.to_restore.push(subsystem);
+                continue;
+            }
             self.find_zones(target, subsystem, context);
             target.set_away(subsystem, false);
         }

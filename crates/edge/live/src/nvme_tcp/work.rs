@@ -59,7 +59,7 @@ struct Work {
     copying: Option<Box<Copying>>,
     /// The Write that a Compare is fused with.
     second: Option<Box<Second>>,
-    /// The blocks of a zoned drive that it writes or resets.
+    /// The blocks of a zoned drive that it writes or resets, or reads while some are reset.
     span: Option<Box<Span>>,
     payload: Vec<u8>,
     /// Its wishes about the metadata of its blocks, where they have some, and metadata that waits to be compared or written.
@@ -103,9 +103,15 @@ pub(super) struct Works {
 }
 
 impl Works {
-    /// Whether something is under way for a connection that is closed.
+    /// Whether something is under way for a connection that is closed, and has to end before others begin.
     pub(super) fn any_abandoned(&self) -> bool {
         self.under_way.any_abandoned()
+    }
+
+    /// Whether zones of a volume are being reset.
+    pub(super) fn any_reset_of(&self, volume: VolumeId) -> bool {
+        let mut works = self.under_way.iter().map(|(_, command)| &command.work);
+        self.fences.any_reset() && works.any(|work| work.volume == volume && work.resets())
     }
 
     /// Bytes of the budget that commands now over took, since the last call.
@@ -417,7 +423,7 @@ impl Works {
     }
 
     fn end(&mut self, number: usize) -> Option<Done> {
-        let under_way::Command { place, cost, work } = self.under_way.end(number)?;
+        let under_way::Command { place, cost, work, .. } = self.under_way.end(number)?;
         let Work { tag, mut status, failed_at, copying, second, span, payload, .. } = work;
         self.fences.ended(number, span.as_deref());
         let second = second.map(|second| {
@@ -501,8 +507,10 @@ impl Works {
         self.fences.look_again();
         for number in abandoned {
             match self.under_way.get(number) {
-                // Its zones are empty to other hosts already.
-                Some(command) if command.work.resets() && !self.away.contains(&command.work.volume) => {}
+                // Its zones are empty to other hosts already, and what they write there waits for it.
+                Some(command) if command.work.resets() && !self.away.contains(&command.work.volume) => {
+                    self.under_way.let_be(number);
+                }
                 Some(command) if command.work.parts > 0 => give_up_parts(number, &command.work, context),
                 _ => {
                     // Over as it began.
