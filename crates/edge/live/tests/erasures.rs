@@ -189,18 +189,25 @@ fn a_sanitize_leaves_no_byte_of_old_data_in_any_file() {
     });
 }
 
+/// A file, and places in it.
+#[derive(Default)]
+struct Blocks {
+    file: Option<File>,
+    places: Vec<u64>,
+}
+
 /// Looks at some blocks of a drive's file in each turn of the engine, which does nothing else meanwhile.
 #[derive(Clone, Default)]
 struct Watch {
-    /// The file, and where the blocks are.
-    blocks: Arc<Mutex<Option<(File, Vec<u64>)>>>,
+    /// Empty before it begins.
+    blocks: Arc<Mutex<Blocks>>,
     /// How many of them were found to hold the secret.
     found: Arc<Mutex<BTreeSet<usize>>>,
 }
 
 impl Hook for Watch {
     fn turn(&mut self, _engine: &mut EngineAccess<'_>) {
-        if let Some((file, places)) = &*self.blocks.lock().expect("no thread panicked") {
+        if let Blocks { file: Some(file), places } = &*self.blocks.lock().expect("no thread panicked") {
             let holds = |place: &&u64| {
                 let mut bytes = [0; SECRET.len()];
                 file.read_exact_at(&mut bytes, **place).is_ok() && bytes == SECRET
@@ -218,7 +225,8 @@ impl Watch {
         let blocks = (0_u64..).zip(bytes.chunks(4096)).filter(|(_, block)| block.starts_with(SECRET));
         let places: Vec<u64> = blocks.step_by(40).map(|(number, _)| number * 4096).collect();
         let count = places.len();
-        *self.blocks.lock().expect("no thread panicked") = Some((File::open(path).expect("it is there"), places));
+        let file = Some(File::open(path).expect("it is there"));
+        *self.blocks.lock().expect("no thread panicked") = Blocks { file, places };
         count
     }
 }
