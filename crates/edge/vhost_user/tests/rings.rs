@@ -334,7 +334,7 @@ fn a_program_that_leaves_in_the_midst_of_a_message_makes_room_for_the_next() {
         for part in parts {
             let mut program = UnixStream::connect(&path).expect("the socket is there");
             program.write_all(&part).expect("it is taken");
-            // What has come is looked at before its end has come, or with it.
+            // The server looks at the part before the end comes, or with it.
             drop(program);
             let mut next = UnixStream::connect(&path).expect("the socket is there");
             next.set_read_timeout(Some(PATIENCE)).expect("it may");

@@ -57,7 +57,7 @@ impl Fences {
                 let sources = || CopyRange::decode_all(data).map(|source| source.range());
                 let blocks: u64 = sources().map(|source| u64::from(source.blocks)).sum();
                 let target = (first, first.saturating_add(blocks));
-                // What it reads may lie anywhere.
+                // Its sources may lie anywhere.
                 let read = sources().filter(|_| self.any_reset()).map(bounds);
                 read.fold(target, |one, other| (one.0.min(other.0), one.1.max(other.1)))
             }

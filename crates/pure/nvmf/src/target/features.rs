@@ -55,7 +55,7 @@ impl Session {
             id::WRITE_CACHE => features.write_cache = value & 1 != 0,
             id::QUEUES => {
                 let Some(asked) = Queues::decode(value) else { return Answer::refusal(Status::INVALID_FIELD) };
-                // Source: [P] NVM Express Base 2.0, section 5.27.1.5.
+                // Source: NVM Express Base 2.0, section 5.27.1.5: not once there are queues.
                 if !controller.io_sessions.is_empty() {
                     return Answer::refusal(Status::COMMAND_SEQUENCE);
                 }
@@ -66,7 +66,7 @@ impl Session {
             id::WRITE_ATOMICITY => features.write_atomicity = value & 1,
             id::ASYNC_EVENTS => {
                 let before = std::mem::replace(&mut features.async_events, value);
-                // What is so already is told to a host that begins to want it. The answer to this command takes events along.
+                // A host that begins to want a warning hears of one that is there already. The answer to this command takes events along.
                 controller.warn(present & !(before as u8));
             }
             id::TIMESTAMP => {
