@@ -3,8 +3,8 @@
 use crate::drive::bytes_u32;
 use crate::error::{ScenarioError, value};
 use crate::files::Files;
-use crate::schema::{PatternName, Scenario, WorkloadSection};
-use crate::traces;
+use crate::schema::{PatternName, RunSection, Scenario, WorkloadSection};
+use crate::traces::{self, Rounds};
 use flashyard_kernel::Rng;
 use flashyard_measure::{RunPlan, Source, StopRule};
 use flashyard_units::SimSpan;
@@ -30,16 +30,53 @@ pub fn plan(scenario: &Scenario) -> Result<RunPlan, ScenarioError> {
     Ok(RunPlan { warmup, stop, ends_together, depth: scenario.workload.depth, seed: scenario.seed })
 }
 
-/// One source for each busy drive.
+/// How a run goes through its traces: until enough was asked, but once where the scenario says neither how much that is
+/// nor how often.
+fn rounds(scenario: &Scenario) -> Rounds {
+    let RunSection { measure, requests_per_drive, .. } = &scenario.run;
+    let ends_with_trace = measure.is_none() && requests_per_drive.is_none();
+    Rounds {
+        count: scenario.workload.repetitions.or(ends_with_trace.then_some(1)),
+        keep_arrivals: scenario.workload.depth.is_none(),
+    }
+}
+
+/// One source for each busy drive of a run that goes by [`plan`].
+///
+/// Errors: a workload that cannot be.
 pub fn sources(
     scenario: &Scenario,
     busy: u32,
     capacity_bytes: u64,
     files: &'static dyn Files,
 ) -> Result<Vec<Source>, ScenarioError> {
+    sources_in(scenario, rounds(scenario), busy, capacity_bytes, files)
+}
+
+/// The source of a drive that takes requests as long as it lives, whatever their times: without a number of repetitions
+/// a trace goes round.
+///
+/// Errors: a workload that cannot be.
+pub fn endless_source(
+    scenario: &Scenario,
+    capacity_bytes: u64,
+    files: &'static dyn Files,
+) -> Result<Source, ScenarioError> {
+    let rounds = Rounds { count: scenario.workload.repetitions, keep_arrivals: false };
+    let mut sources = sources_in(scenario, rounds, 1, capacity_bytes, files)?;
+    sources.pop().ok_or_else(|| value("workload", "a life needs a workload".to_owned()))
+}
+
+fn sources_in(
+    scenario: &Scenario,
+    rounds: Rounds,
+    busy: u32,
+    capacity_bytes: u64,
+    files: &'static dyn Files,
+) -> Result<Vec<Source>, ScenarioError> {
     let workload = &scenario.workload;
     if traces::are_given(workload) {
-        return traces::sources(workload, busy, capacity_bytes, files);
+        return traces::sources(workload, rounds, busy, capacity_bytes, files);
     }
     let spec = spec(workload, capacity_bytes)?;
     (0..busy)
@@ -72,7 +109,7 @@ pub fn in_words(scenario: &Scenario, busy: u32, capacity_bytes: u64) -> String {
         None => format!("arrival times kept, on each of {} drives", busy),
     };
     if traces::are_given(workload) {
-        return format!("{}; {looping}", traces::describe(workload, busy, capacity_bytes));
+        return format!("{}; {looping}", traces::describe(workload, rounds(scenario), busy, capacity_bytes));
     }
     match &workload.table2 {
         Some(name) => format!("synthetic, with the published means of {name}; {looping}"),

@@ -153,7 +153,7 @@ pub struct WorkloadSection {
     /// Trace files, one a busy drive in order; fewer than drives are given out again from the first, each time at
     /// another place of the drive. `FILE#format` names the format.
     pub traces: Option<Vec<String>>,
-    /// How often a trace is replayed; without it, as often as needed. Also called `repeat`.
+    /// How often a trace is replayed; without it, as often as `[run]` asks for, and once where that gives no length. Also called `repeat`.
     #[serde(alias = "repeat")]
     #[schemars(range(min = 1, max = 1_000_000_000_000_i64))]
     pub repetitions: Option<u64>,

@@ -12,6 +12,15 @@ use flashyard_workload::{Replay, ReplayOptions, ScalingNote, SourceError};
 /// Places at which drives begin to replay a shared trace are multiples of this: whole translation pages.
 const SHIFT_BYTES: u64 = 4 << 20;
 
+/// How a run goes through its traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rounds {
+    /// How often a trace is replayed; `None` for as long as requests are taken.
+    pub(crate) count: Option<u64>,
+    /// Whether requests are issued when they arrive.
+    pub(crate) keep_arrivals: bool,
+}
+
 /// Whether a trace drives the run.
 pub fn are_given(workload: &WorkloadSection) -> bool {
     workload.trace.is_some() || workload.traces.is_some()
@@ -55,22 +64,23 @@ fn times(drives: &[&str], trace: &str) -> u32 {
     drives.iter().filter(|other| **other == trace).count() as u32
 }
 
-fn options(workload: &WorkloadSection, share: &Share<'_>, capacity_bytes: u64) -> ReplayOptions {
+fn options(workload: &WorkloadSection, rounds: Rounds, share: &Share<'_>, capacity_bytes: u64) -> ReplayOptions {
     let (place, of) = share.place;
     ReplayOptions {
         span_bytes: capacity_bytes,
         shift_bytes: capacity_bytes / u64::from(of.max(1)) * u64::from(place) / SHIFT_BYTES * SHIFT_BYTES,
         size_factor: workload.size_factor.unwrap_or(1.0),
         speed: workload.speed.unwrap_or(1.0),
-        // Without a number of repetitions a trace goes round until enough was asked.
-        repetitions: workload.repetitions,
+        repetitions: rounds.count,
+        keeps_arrivals: rounds.keep_arrivals,
         volumes: None,
     }
 }
 
 /// One source for each busy drive.
-pub fn sources(
+pub(crate) fn sources(
     workload: &WorkloadSection,
+    rounds: Rounds,
     busy: u32,
     capacity_bytes: u64,
     files: &'static dyn Files,
@@ -78,17 +88,17 @@ pub fn sources(
     let source = |share: Share<'_>| {
         let name = share.trace.to_owned();
         let open = Box::new(move || files.open_trace(&name).map_err(SourceError));
-        Box::new(Replay::new(open, options(workload, &share, capacity_bytes))) as Source
+        Box::new(Replay::new(open, options(workload, rounds, &share, capacity_bytes))) as Source
     };
     Ok(shares(workload, busy)?.into_iter().map(source).collect())
 }
 
 /// Which traces drive the run, in words, with the scaling that is applied.
-pub fn describe(workload: &WorkloadSection, busy: u32, capacity_bytes: u64) -> String {
+pub(crate) fn describe(workload: &WorkloadSection, rounds: Rounds, busy: u32, capacity_bytes: u64) -> String {
     let Ok(shares) = shares(workload, busy) else { return "traces".to_owned() };
     let different: Vec<&str> = shares.iter().filter(|share| share.place.0 == 0).map(|share| share.trace).collect();
     let Some(first) = shares.first() else { return "traces".to_owned() };
-    let note = options(workload, first, capacity_bytes).note();
+    let note = options(workload, rounds, first, capacity_bytes).note();
     let several = if different.len() > 1 { "traces" } else { "trace" };
     let shared = match (different.len(), shares.len()) {
         (different, drives) if different == drives => "",
@@ -128,6 +138,7 @@ mod tests {
     use super::*;
 
     const CAPACITY: u64 = 1 << 30;
+    const ROUNDS: Rounds = Rounds { count: None, keep_arrivals: false };
 
     fn of(traces: &[&str]) -> WorkloadSection {
         WorkloadSection {
@@ -138,14 +149,15 @@ mod tests {
 
     fn assigned(workload: &WorkloadSection, busy: u32) -> Vec<(String, u64)> {
         let shares = shares(workload, busy).expect("they can be given out");
-        let place = |share: &Share<'_>| (share.trace.to_owned(), options(workload, share, CAPACITY).shift_bytes);
+        let place =
+            |share: &Share<'_>| (share.trace.to_owned(), options(workload, ROUNDS, share, CAPACITY).shift_bytes);
         shares.iter().map(place).collect()
     }
 
     #[test]
     fn one_trace_each_begins_at_the_beginning() {
         assert_eq!(assigned(&of(&["a", "b#msr"]), 2), [("a".to_owned(), 0), ("b#msr".to_owned(), 0)]);
-        let text = describe(&of(&["a", "b#msr"]), 2, CAPACITY);
+        let text = describe(&of(&["a", "b#msr"]), ROUNDS, 2, CAPACITY);
         assert_eq!(text, "traces a, b#msr (addresses modulo 1073741824 bytes, speed x1, repeated as needed)");
     }
 
@@ -153,8 +165,8 @@ mod tests {
     fn fewer_traces_than_drives_are_given_out_again_and_it_is_said() {
         let expected = [("a", 0), ("b", 0), ("a", CAPACITY / 2)].map(|(name, shift)| (name.to_owned(), shift));
         assert_eq!(assigned(&of(&["a", "b"]), 3), expected);
-        assert!(describe(&of(&["a", "b"]), 3, CAPACITY).contains("given out again from the first"));
-        assert!(describe(&of(&["a"]), 3, CAPACITY).contains("every drive replays it at its own offset"));
+        assert!(describe(&of(&["a", "b"]), ROUNDS, 3, CAPACITY).contains("given out again from the first"));
+        assert!(describe(&of(&["a"]), ROUNDS, 3, CAPACITY).contains("every drive replays it at its own offset"));
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct ReplayOptions {
     pub speed: f64,
     /// How often the trace is replayed; `None` for without end.
     pub repetitions: Option<u64>,
+    /// Requests are issued when they arrive, so that a trace without end has to take time.
+    pub keeps_arrivals: bool,
     /// Only records whose volume modulo `.1` is `.0`, to spread volumes over drives.
     pub volumes: Option<(u32, u32)>,
 }
@@ -183,9 +185,19 @@ impl Replay {
                 None => {
                     self.done.read = records.note();
                     self.records = None;
+                    self.refuse_standstill()?;
                 }
             }
         }
+    }
+
+    /// Refuses to begin another round where one took no time: all rounds would arrive at one instant, without end.
+    fn refuse_standstill(&self) -> Result<(), SourceError> {
+        let repeats = self.options.keeps_arrivals && self.options.repetitions.is_none();
+        if repeats && self.yielded_this_round && self.last == self.base {
+            return Err(SourceError::standstill());
+        }
+        Ok(())
     }
 
     #[inline]
@@ -281,6 +293,10 @@ impl RequestSource for Replay {
 
     fn scaling(&self) -> Option<ScalingNote> {
         Some(self.scaling_note())
+    }
+
+    fn rounds(&self) -> u64 {
+        self.done.rounds
     }
 }
 

@@ -20,6 +20,11 @@ pub trait RequestSource: Send {
     fn scaling(&self) -> Option<ScalingNote> {
         None
     }
+
+    /// How often it has begun the same requests; 0 for one that never repeats itself.
+    fn rounds(&self) -> u64 {
+        0
+    }
 }
 
 /// A source that cannot go on.
@@ -37,6 +42,15 @@ impl SourceError {
             cause = error.source();
         }
         Self(text)
+    }
+
+    /// A trace that takes no time, and is to be repeated by its times.
+    pub(crate) fn standstill() -> Self {
+        Self(
+            "all requests of the trace arrive together, so that it cannot be repeated by its arrival times; \
+             give workload.depth, or workload.repetitions"
+                .to_owned(),
+        )
     }
 
     /// An arrival that `SimTime` cannot hold.

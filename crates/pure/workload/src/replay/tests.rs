@@ -23,6 +23,7 @@ fn options() -> ReplayOptions {
         size_factor: 1.0,
         speed: 2.0,
         repetitions: Some(2),
+        keeps_arrivals: false,
         volumes: None,
     }
 }
@@ -77,6 +78,21 @@ fn a_round_is_the_first_one_again_request_by_request_and_gap_by_gap() {
         assert_eq!((earlier.request, earlier.volume), (later.request, later.volume));
         assert_eq!(later.arrival.since(earlier.arrival), period);
     }
+}
+
+#[test]
+fn a_trace_that_takes_no_time_is_not_repeated_by_its_times() {
+    let still = || vec![record(0, 0, 0, 512), record(0, 0, 512, 512)];
+    let keeping = |repetitions| ReplayOptions { repetitions, keeps_arrivals: true, ..options() };
+    let mut replay = replay_of(still(), keeping(None));
+    assert!((0..2).all(|_| matches!(replay.next_request(), Ok(Some(_)))));
+    let told = replay.next_request().expect_err("the round took no time").to_string();
+    assert!(told.contains("all requests of the trace arrive together"), "{told}");
+    assert_eq!(drain(&mut replay_of(vec![record(5, 0, 0, 512)], keeping(None))).len(), 10);
+    assert_eq!(drain(&mut replay_of(still(), keeping(Some(3)))).len(), 6);
+    let mut closed = replay_of(still(), ReplayOptions { keeps_arrivals: false, ..keeping(None) });
+    assert!((0..9).all(|_| matches!(closed.next_request(), Ok(Some(_)))));
+    assert_eq!(closed.rounds(), 5);
 }
 
 #[test]
@@ -226,8 +242,8 @@ proptest! {
     ) {
         let span_bytes = blocks * 4096;
         let trace = trace.into_iter().map(|(us, offset, len)| record(us, 0, offset / 512 * 512, len / 512 * 512));
-        let options =
-            ReplayOptions { span_bytes, shift_bytes: shift * 4096, size_factor, speed, repetitions: Some(1), volumes: None };
+        let shift_bytes = shift * 4096;
+        let options = ReplayOptions { span_bytes, shift_bytes, size_factor, speed, repetitions: Some(1), ..options() };
         let trace: Vec<TraceRecord> = trace.collect();
         let found = drain(&mut replay_of(trace.clone(), options));
         prop_assert_eq!(found.len(), trace.len());

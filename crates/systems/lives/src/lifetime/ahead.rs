@@ -62,10 +62,16 @@ impl Ahead {
     }
 
     fn take_one(&mut self) -> Result<Range<u32>, LifeError> {
+        let mut idle_since = None;
         for _ in 0..IDLE_MAX {
             let Some(record) = self.source.next_request()? else { return Err(LifeError::Ended) };
             let request = record.request;
             if request.operation != Operation::Write || request.len_bytes == 0 {
+                // A whole round without a write is like all that follow.
+                let round = self.source.rounds();
+                if round > *idle_since.get_or_insert(round) + 1 {
+                    return Err(LifeError::Ended);
+                }
                 continue;
             }
             let first = request.offset_bytes / u64::from(SLOT_BYTES);

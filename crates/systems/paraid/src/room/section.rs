@@ -548,6 +548,7 @@ pub(super) fn replay(trace: String, volume: u64, files: &'static dyn Files) -> S
         size_factor: 1.0,
         speed: 1.0,
         repetitions: None,
+        keeps_arrivals: false,
         volumes: None,
     };
     Box::new(Replay::new(open, options))

@@ -101,8 +101,7 @@ pub(crate) fn source(
         alone.workload.speed = Some(TRACE_SPEED);
     }
     let capacity_bytes = u64::from(config.ftl.logical_slots) * u64::from(SLOT_BYTES);
-    let mut sources = load::sources(&alone, 1, capacity_bytes, files)?;
-    sources.pop().ok_or_else(|| ScenarioError::value("workload", "a life needs a workload".to_owned()))
+    load::endless_source(&alone, capacity_bytes, files)
 }
 
 /// Lives the scenario's life to `drive_writes` or to death; `None` when the observer stopped it.
