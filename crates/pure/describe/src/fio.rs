@@ -6,6 +6,7 @@
 
 use crate::error::{ScenarioError, value};
 use crate::files::Files;
+use crate::partial;
 use crate::schema::{OneOrMany, Scenario};
 use flashyard_kernel::Rng;
 use flashyard_measure::{Pacing, RunPlan, Source, StopRule, StreamSpec, Think};
@@ -20,6 +21,15 @@ pub struct JobFile {
     pub name: String,
     /// Its jobs.
     pub jobs: FioJobs,
+}
+
+/// Job files in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobsInWords {
+    /// The load that they are.
+    pub load: String,
+    /// Notes on its figures: jobs whose requests are no whole units.
+    pub notes: Vec<String>,
 }
 
 /// The job files of the busy drives: drive by drive, and again from the first.
@@ -99,7 +109,17 @@ impl JobFiles {
     }
 
     /// The job files that drive the run, in words.
-    pub fn in_words(&self) -> String {
+    pub fn in_words(&self) -> JobsInWords {
+        let mut notes = Vec::new();
+        for note in self.files.iter().flat_map(|file| &file.jobs.jobs).filter_map(partial::of_job) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        JobsInWords { load: self.load_in_words(), notes }
+    }
+
+    fn load_in_words(&self) -> String {
         let busy_drives = self.busy;
         if let [only] = self.files() {
             return format!("fio job file {} on each of {busy_drives} drives{}", only.in_words(), only.notes());

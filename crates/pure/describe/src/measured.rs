@@ -1,5 +1,6 @@
 //! Figures of the runs of a scenario.
 
+use crate::fio::JobsInWords;
 use flashyard_report::{DesignDetail, DesignResult, Equipment, FioReport};
 use flashyard_workload::ScalingNote;
 
@@ -16,7 +17,7 @@ pub struct Measured {
     /// Equipment that the explorer of a sweep compares.
     pub equipment: Equipment,
     /// The job files that drove it, in words, if any did.
-    pub jobs: Option<String>,
+    pub jobs: Option<JobsInWords>,
     /// For each stream the changes that fitted recorded requests to the volume.
     pub scaling: Vec<Option<ScalingNote>>,
     /// Whether requests were issued as others completed.

@@ -3,11 +3,11 @@
 use crate::carbon::lacking_emission;
 use crate::explore::{explorer, load};
 use crate::measured::Measured;
+use crate::partial;
 use crate::room::Room;
 use crate::schema::Scenario;
 use crate::sweep::{label, swept};
 use crate::traces;
-use flashyard_flash::SLOT_BYTES;
 use flashyard_report::{Declaration, DesignAbout, ReportDocument, RunReport, unsteady_sentence};
 
 impl Measured {
@@ -44,13 +44,7 @@ fn doubts(run: &Measured) -> Vec<String> {
 /// That figures count more bytes than were asked for, where requests of a pattern are no whole units.
 fn partial_units(scenario: &Scenario) -> Option<String> {
     let size = scenario.workload.size.filter(|_| scenario.workload.pattern.is_some())?.0.get();
-    let unit = u64::from(SLOT_BYTES);
-    (!size.is_multiple_of(unit)).then(|| {
-        format!(
-            "requests of {size} bytes are no whole units of 4 KiB: figures count the units that each touches, {} bytes or more",
-            size.next_multiple_of(unit)
-        )
-    })
+    partial::of_size(size)
 }
 
 /// All that the report of a run shows; `resolved` is the scenario with its profiles, `version` the program's.
@@ -75,7 +69,8 @@ pub fn summarize(
 ) -> RunReport {
     let longest = runs.iter().map(|run| run.simulated_seconds).fold(0.0, f64::max);
     let notes: Vec<_> = runs.iter().map(|run| (run.design.as_str(), &run.scaling[..])).collect();
-    let workload = runs.first().and_then(|run| run.jobs.clone()).unwrap_or_else(|| room.load_in_words(scenario));
+    let jobs = runs.first().and_then(|run| run.jobs.as_ref());
+    let workload = jobs.map_or_else(|| room.load_in_words(scenario), |jobs| jobs.load.clone());
     RunReport {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
@@ -86,6 +81,7 @@ pub fn summarize(
             .iter()
             .flat_map(doubts)
             .chain(partial_units(scenario))
+            .chain(jobs.into_iter().flat_map(|jobs| jobs.notes.clone()))
             .chain(lacking_emission(scenario, room, runs))
             .collect(),
         seed: scenario.seed,

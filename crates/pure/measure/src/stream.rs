@@ -281,9 +281,10 @@ impl<const CAUSES: usize> Stream<CAUSES> {
     /// Its stage begins.
     pub fn release(&mut self, now: SimTime) {
         self.released = true;
-        self.start = now + self.delay;
-        self.counted_from = self.start + self.ramp;
-        self.end = self.length.map_or(SimTime::MAX, |length| self.counted_from + length);
+        // Each of these is in its range; together they may be beyond the end of time.
+        self.start = now.saturating_add(self.delay);
+        self.counted_from = self.start.saturating_add(self.ramp);
+        self.end = self.length.map_or(SimTime::MAX, |length| self.counted_from.saturating_add(length));
     }
 
     /// Whether everything that it will ask for has completed.
