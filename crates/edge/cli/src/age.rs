@@ -4,7 +4,7 @@ use crate::arguments::AgeOptions;
 use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
-use flashyard_scenario::{Aged, LifeStop, Purpose, Resolved, SYSTEMS, resolve};
+use flashyard_scenario::{Aged, LifeStop, Purpose, SYSTEMS, Scenario, resolve};
 use flashyard_workbench::{Origin, Source, idle_life_setting, refuse_input, write_aged, write_file, write_life};
 use std::path::Path;
 
@@ -43,7 +43,7 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
         write_aged(path, &aged.save(&resolved.text))?;
     }
     if let Some(directory) = &options.out {
-        write_files(directory, &*aged, &resolved, options, scenario.seed)?;
+        write_files(directory, &*aged, (&scenario, &resolved.placed(files)), options)?;
     }
     let life = aged.record().clone();
     if options.json {
@@ -59,8 +59,13 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
 const FILES: [&str; 3] = ["report.html", "life.json", "resolved.toml"];
 
 /// The files of `--out`: page, record, course and the scenario that made them.
-fn write_files(directory: &Path, aged: &dyn Aged, resolved: &Resolved, options: &AgeOptions, seed: u64) -> Result<()> {
-    let scenario = &resolved.scenario;
+fn write_files(
+    directory: &Path,
+    aged: &dyn Aged,
+    (scenario, scenario_text): (&Scenario, &str),
+    options: &AgeOptions,
+) -> Result<()> {
+    let seed = scenario.seed;
     let ageing = match (options.fast_forward, options.adaptive) {
         (Some(factor), _) => format!("in fast-forward, one part in {factor} simulated"),
         (None, Some(periods)) => format!("in fast-forward, at most {periods} periods at a time"),
@@ -73,6 +78,6 @@ fn write_files(directory: &Path, aged: &dyn Aged, resolved: &Resolved, options: 
     let page = life_page(&scenario.name, &scenario.title, facts, aged.record(), aged.course(), version);
     write_file(directory, FILES[0], &charts_page(&page)?)?;
     write_file(directory, FILES[1], &format!("{:#}\n", serde_json::to_value(aged.record())?))?;
-    write_file(directory, FILES[2], &resolved.text)?;
+    write_file(directory, FILES[2], scenario_text)?;
     Ok(write_life(directory, aged.course(), Origin { version, scenario: &scenario.name, seed })?)
 }

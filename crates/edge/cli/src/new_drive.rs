@@ -174,7 +174,7 @@ pub(crate) fn free_path(name: &str, directory: &Path, force: bool) -> Result<Pat
 
 /// Writes the profile of these figures; returns it in words.
 fn write_figures(name: &str, figures: &[(String, String)], directory: &Path, path: &Path) -> Result<String> {
-    let files = DiskFiles::leak(directory, None, &[]);
+    let files = DiskFiles::leak(directory, None, None);
     let drive = new_drive(name, figures, files)?;
     let folder = path.parent().expect("the file is in a folder");
     std::fs::create_dir_all(folder).with_context(|| format!("{}: cannot be made", folder.display()))?;

@@ -93,7 +93,7 @@ fn serve_scenario(options: &ServeOptions, hosts: &HostList) -> Result<Outcome> {
     let tempo = tempo_of(options.pace.unwrap_or(scenario.serve.pace));
     let journal = options.journal.as_ref().map(|path| {
         let contents = recovered.map(|_| DriveId::first(world.drives()).map(|drive| world.contents(drive)).collect());
-        (path, JournalHeader { seed: scenario.seed, scenario: resolved.text.clone(), contents })
+        (path, JournalHeader { seed: scenario.seed, scenario: resolved.placed(source.files), contents })
     });
     let drives = world.drives();
     let session = Session::new(world, journal.as_ref().map(|(_, header)| header));
@@ -310,7 +310,7 @@ pub(crate) fn replay_journal(options: &ReplayOptions) -> Result<Outcome> {
     let bytes = bytes.with_context(|| format!("{path}: the journal cannot be read"))?;
     let (header, records) = read_journal(&bytes).with_context(|| path.to_string())?;
     // The text has everything merged in: no file is needed, but for the state of drives that began as aged ones.
-    let files = DiskFiles::leak(Path::new("."), None, &[]);
+    let files = DiskFiles::leak(Path::new("."), None, None);
     let resolved = resolve_with(&header.scenario, "the journal's scenario", &Overrides::default(), files)?;
     let mut world = (serving(&resolved)?.world)(&resolved.scenario, files, header.contents.as_deref())?;
     let found = replay(&mut *world, records, |_| {}).with_context(|| path.to_string())?;

@@ -5,10 +5,11 @@ use crate::aged_cache::AgedCache;
 use crate::kept::mark_of;
 use crate::replace::{note_read, replace_file};
 use flashyard_blk::TraceRecord;
-use flashyard_scenario::{AccessRecords, Files};
+use flashyard_scenario::{AccessRecords, Carried, Files, SYSTEMS};
 use flashyard_trace_io::{AccessFormat, Format, Meter, OpenOptions, TraceReader, open, open_accesses};
 use flashyard_units::Named;
 use flashyard_workload::{RecordStream, Records, SourceError};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,15 +17,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Overwritten slots from which on a state is worth its keeping. Source: \[A\] two seconds of a processor.
 const KEPT_FROM: u64 = 1 << 24;
 
-/// A file of a carried scenario: its name beside the scenario, and its text.
-pub(crate) type CarriedFile = (&'static str, &'static str);
+/// Stands before a file of a carried scenario: `flashyard:fio/mixed.fio`.
+const OF_CARRIED: &str = "flashyard:";
 
-/// Finds profiles beside the scenario, or above it, before the built-in ones; traces from the working
-/// directory, or beside the scenario; job files beside the scenario, or where the command line says.
+/// Finds profiles beside the scenario, or above it, before the built-in ones. Files that the scenario names lie beside
+/// it, or, traces alone, in the working directory; those that a flag names in the working directory, or beside the scenario.
 pub struct DiskFiles {
     base: PathBuf,
     job_file: Option<PathBuf>,
-    carried: &'static [CarriedFile],
+    carried: Option<&'static Carried>,
+    /// Names that flags give.
+    of_flags: Mutex<BTreeSet<String>>,
     /// Traces in memory by name.
     given: Mutex<Vec<(String, Arc<[TraceRecord]>)>>,
     aged: OnceLock<Option<AgedCache>>,
@@ -32,11 +35,12 @@ pub struct DiskFiles {
 
 impl DiskFiles {
     /// Files for a scenario in directory `base`, with the job file that the command line names, from the working
-    /// directory, and with those that the program carries. They live as long as the program: runs on several threads
+    /// directory, and with those of the scenario that the program carries. They live as long as the program: runs on several threads
     /// share them.
-    pub fn leak(base: &Path, job_file: Option<&Path>, carried: &'static [CarriedFile]) -> &'static Self {
+    pub fn leak(base: &Path, job_file: Option<&Path>, carried: Option<&'static Carried>) -> &'static Self {
         let (base, job_file) = (base.to_owned(), job_file.map(Path::to_owned));
-        Box::leak(Box::new(Self { base, job_file, carried, given: Mutex::default(), aged: OnceLock::new() }))
+        let (of_flags, given) = (Mutex::default(), Mutex::default());
+        Box::leak(Box::new(Self { base, job_file, carried, of_flags, given, aged: OnceLock::new() }))
     }
 
     /// A trace in memory, under a name that scenarios may give as `workload.trace`. It takes precedence over files.
@@ -55,13 +59,27 @@ impl DiskFiles {
         Some(GivenRecords { records: records.clone(), next: 0 })
     }
 
-    /// The file of a trace: from the working directory, or else beside the scenario.
+    fn is_of_flag(&self, name: &str) -> bool {
+        self.of_flags.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
+    }
+
+    /// The file `file` of a name, which may have the format of a trace as well: where the giver of the name means it.
+    fn find(&self, name: &str, file: &str) -> PathBuf {
+        let (direct, beside) = (PathBuf::from(file), self.base.join(file));
+        if self.is_of_flag(name) && (direct.exists() || !beside.exists()) { direct } else { beside }
+    }
+
+    /// The file of a trace: one that is not where the giver of its name means it may lie in the working directory.
+    fn find_trace(&self, name: &str, file: &str) -> PathBuf {
+        let (path, direct) = (self.find(name, file), PathBuf::from(file));
+        if !path.exists() && direct.exists() { direct } else { path }
+    }
+
+    /// The file of a trace.
     ///
     /// Errors: a pipe or another file that cannot be read again.
-    fn trace_path(&self, name: &str) -> Result<PathBuf, String> {
-        let direct = PathBuf::from(name);
-        let beside = self.base.join(name);
-        let path = if !direct.exists() && beside.exists() { beside } else { direct };
+    fn trace_path(&self, name: &str, file: &str) -> Result<PathBuf, String> {
+        let path = self.find_trace(name, file);
         refuse_stream(&path)?;
         flashyard_trace_io::files_of(&path).iter().for_each(|path| note_read(path));
         Ok(path)
@@ -74,6 +92,17 @@ impl DiskFiles {
             Some((file, format)) => (file, Some(format)),
             None => (name, None),
         }
+    }
+
+    fn is_job_file(&self, name: &str) -> bool {
+        self.job_file.as_deref() == Some(Path::new(name))
+    }
+
+    /// A file of the carried scenario that is called so, unless a flag means another one.
+    fn carried_file(&self, name: &str) -> Option<(&'static Carried, &'static str)> {
+        let is_another = self.is_job_file(name) || (self.is_of_flag(name) && Path::new(name).exists());
+        let carried = self.carried.filter(|_| !is_another)?;
+        file_of(carried, name).map(|text| (carried, text))
     }
 
     /// A mark of the texts of all profiles that runs may find, `None` where there are none: results that are kept are of them.
@@ -119,6 +148,25 @@ impl Files for DiskFiles {
         Ok(None)
     }
 
+    fn given_by_flag(&self, name: &str) {
+        self.of_flags.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+    }
+
+    fn place(&self, name: &str) -> Option<String> {
+        if self.given_trace(name).is_some() {
+            return None;
+        }
+        if let Some((carried, _)) = self.carried_file(name) {
+            return Some(format!("{OF_CARRIED}{}/{name}", carried.name));
+        }
+        let (file, _) = self.split_format(name);
+        let path = if self.is_job_file(name) { PathBuf::from(name) } else { self.find_trace(name, file) };
+        // Names that differ stay different, for drives that replay one trace begin at different places of it.
+        let directory = if path == Path::new(file) { Path::new(".") } else { self.base.as_path() };
+        let directory = directory.canonicalize().ok().filter(|_| path.exists() && !Path::new(file).is_absolute())?;
+        directory.join(name).into_os_string().into_string().ok()
+    }
+
     fn open_trace(&self, name: &str) -> Result<Records, String> {
         if let Some(records) = self.given_trace(name) {
             return Ok(Box::new(records));
@@ -126,7 +174,7 @@ impl Files for DiskFiles {
         let (file, format) = self.split_format(name);
         let known = |format| format!("{name}: there is no format {format:?}, give one of {}", Format::names());
         let format = format.map(|format| Format::by_name(format).ok_or_else(|| known(format))).transpose()?;
-        let path = self.trace_path(file)?;
+        let path = self.trace_path(name, file)?;
         let reader = open(&path, OpenOptions { format }).map_err(|error| error.to_string())?;
         Ok(Box::new(FileRecords(reader)))
     }
@@ -138,28 +186,33 @@ impl Files for DiskFiles {
             format!("{name}: there is no format {format:?}, give one of {names}")
         };
         let format = format.map(|format| AccessFormat::by_name(format).ok_or_else(|| known(format))).transpose()?;
-        let reader = open_accesses(&self.trace_path(file)?, format).map_err(|error| error.to_string())?;
+        let reader = open_accesses(&self.trace_path(name, file)?, format).map_err(|error| error.to_string())?;
         Ok(Box::new(reader.map(|access| access.map_err(|error| error.to_string()))))
     }
 
     fn text(&self, name: &str) -> Result<String, String> {
-        let direct = Path::new(name);
-        if self.job_file.as_deref() != Some(direct)
-            && let Some((_, text)) = self.carried.iter().find(|file| file.0 == name)
-        {
-            return Ok((*text).to_owned());
+        if let Some((_, text)) = self.carried_file(name) {
+            return Ok(text.to_owned());
         }
-        let path = if self.job_file.as_deref() == Some(direct) { direct.to_owned() } else { self.base.join(direct) };
+        let path = if self.is_job_file(name) { PathBuf::from(name) } else { self.find(name, name) };
+        if let Some(rest) = name.strip_prefix(OF_CARRIED)
+            && !path.exists()
+        {
+            let found = rest.split_once('/').and_then(|(scenario, file)| {
+                file_of(SYSTEMS.carried().find(|carried| carried.name == scenario)?, file)
+            });
+            return found.map(str::to_owned).ok_or_else(|| format!("{name}: the program carries no such file"));
+        }
         read_text(&path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
     }
 
     fn bytes(&self, name: &str, most_bytes: u64) -> Result<Vec<u8>, String> {
-        let path = self.base.join(name);
-        note_read(&path);
-        let path = path.display();
+        let file = self.find(name, name);
+        note_read(&file);
+        let path = file.display();
         let mut bytes = Vec::new();
         // One more than there can be, so that more is seen.
-        let read = std::fs::File::open(self.base.join(name))
+        let read = std::fs::File::open(&file)
             .and_then(zstd::Decoder::new)
             .and_then(|unpacked| unpacked.take(most_bytes.saturating_add(1)).read_to_end(&mut bytes));
         match read {
@@ -186,6 +239,11 @@ impl Files for DiskFiles {
             tracing::warn!(%error, "the state of an overwritten drive cannot be kept for the next run");
         }
     }
+}
+
+/// The text of a file of a carried scenario.
+fn file_of(carried: &Carried, name: &str) -> Option<&'static str> {
+    carried.files.iter().find(|file| file.0 == name).map(|file| file.1)
 }
 
 /// The text of a file, which is not written by this command then.
@@ -295,7 +353,7 @@ mod tests {
         let bomb = zstd::encode_all(&vec![0; 64 << 20][..], 19).expect("memory has room");
         assert!(bomb.len() < 10_000, "{} bytes", bomb.len());
         std::fs::write(directory.path().join("bomb"), bomb).expect("it can be written");
-        let files = DiskFiles::leak(directory.path(), None, &[]);
+        let files = DiskFiles::leak(directory.path(), None, None);
         let refused = files.bytes("bomb", 1 << 20).expect_err("it is too large");
         assert!(refused.contains("more than the 1048576 bytes"), "{refused}");
         write_aged(&directory.path().join("whole"), &[7; 4096]).expect("it can be written");
@@ -308,7 +366,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         let drives = directory.path().join("profiles/drives");
         std::fs::create_dir_all(&drives).expect("there is room");
-        let files = DiskFiles::leak(directory.path(), None, &[]);
+        let files = DiskFiles::leak(directory.path(), None, None);
         assert_eq!(files.profile("drives", "mine"), Ok(None));
         std::fs::write(drives.join("mine.toml"), b"# 5 \xB5s\n").expect("it can be written");
         let refused = files.profile("drives", "mine").expect_err("it is no UTF-8");
@@ -320,7 +378,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("there is room");
         let drives = directory.path().join("profiles/drives");
         std::fs::create_dir_all(&drives).expect("there is room");
-        let files = DiskFiles::leak(directory.path(), None, &[]);
+        let files = DiskFiles::leak(directory.path(), None, None);
         let mut marks = vec![files.profiles_mark()];
         for text in ["cores = 2", "cores = 3"] {
             std::fs::write(drives.join("mine.toml"), text).expect("it can be written");
@@ -333,7 +391,7 @@ mod tests {
     #[test]
     fn a_trace_may_have_a_hash_in_its_name_and_is_no_pipe() {
         let directory = tempfile::tempdir().expect("there is room");
-        let files = DiskFiles::leak(directory.path(), None, &[]);
+        let files = DiskFiles::leak(directory.path(), None, None);
         std::fs::write(directory.path().join("a#1.csv"), "").expect("it can be written");
         assert_eq!(files.split_format("a#1.csv"), ("a#1.csv", None));
         assert_eq!(files.split_format("a#2.csv#msr"), ("a#2.csv", Some("msr")));
@@ -346,7 +404,7 @@ mod tests {
         let request = BlockRequest { operation: Operation::Read, offset_bytes: 4096, len_bytes: 512 };
         let records: Vec<TraceRecord> =
             (0..3).map(|number| TraceRecord { arrival: SimTime::from_ps(number), volume: 0, request }).collect();
-        let files = DiskFiles::leak(Path::new("."), None, &[]);
+        let files = DiskFiles::leak(Path::new("."), None, None);
         files.give_trace("mine", records.clone().into());
         for _ in 0..2 {
             let found: Result<Vec<_>, _> = files.open_trace("mine").expect("it is there").collect();

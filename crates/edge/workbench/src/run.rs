@@ -159,7 +159,7 @@ impl RunPlan {
         let failed = failures.iter().map(told).collect();
         let report = RunReport { command, seeds: over, failed, interrupted: !complete, ..report };
         Ok(RunResults {
-            document: document(self.run.declaration, report, runs, &self.resolved.text, version),
+            document: document(self.run.declaration, report, runs, &self.resolved.placed(self.files), version),
             fio,
             failures,
             broken_laws: broken_laws(&seeded, scenario.seed),

@@ -42,7 +42,7 @@ pub fn idle_life_setting(settings: &[String], stop: LifeStop) -> Option<&str> {
 impl Source {
     /// A scenario that is no file, which messages call `origin`; files around it lie in `folder`.
     pub fn of_text(text: String, origin: &str, folder: &Path, jobs: Option<&Path>) -> Self {
-        Self { text, origin: origin.to_owned(), folder: folder.to_owned(), files: DiskFiles::leak(folder, jobs, &[]) }
+        Self { text, origin: origin.to_owned(), folder: folder.to_owned(), files: DiskFiles::leak(folder, jobs, None) }
     }
 
     /// Opens the scenario that a command line names: a file, or the name of a carried scenario where no such file exists.
@@ -56,7 +56,7 @@ impl Source {
                 text: carried.files[0].1.to_owned(),
                 origin: format!("{} (carried by the program)", carried.name),
                 folder: PathBuf::from("."),
-                files: DiskFiles::leak(Path::new("."), jobs, carried.files),
+                files: DiskFiles::leak(Path::new("."), jobs, Some(carried)),
             });
         }
         if let Some(name) = name.filter(|name| !name.contains(['/', '.'])) {
@@ -67,7 +67,7 @@ impl Source {
             text: read_text(path).map_err(|error| WorkbenchError::file(path, "the scenario cannot be read", error))?,
             origin: path.display().to_string(),
             folder: folder.to_owned(),
-            files: DiskFiles::leak(folder, jobs, &[]),
+            files: DiskFiles::leak(folder, jobs, None),
         })
     }
 }

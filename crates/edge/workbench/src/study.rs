@@ -34,7 +34,7 @@ impl StudyRun {
     ///
     /// Errors: a study or a number that is not there; a directory that cannot be used.
     pub fn open(name: &str, ids: &[String], directory: Option<&Path>) -> Result<Self, WorkbenchError> {
-        let files = DiskFiles::leak(Path::new("."), None, &[]);
+        let files = DiskFiles::leak(Path::new("."), None, None);
         let study = SYSTEMS.study(name)?.open(ids, files)?;
         let profiles = files.profiles_mark();
         let open = |directory| Kept::open(directory, KEPT, profiles.as_deref());
@@ -100,7 +100,7 @@ mod tests {
     fn a_study_keeps_its_runs_beside_the_profiles_at_hand() {
         let directory = tempfile::tempdir().expect("there is room");
         StudyRun::open("xbof", &[], Some(directory.path())).expect("there is such a study");
-        let mark = DiskFiles::leak(Path::new("."), None, &[]).profiles_mark().expect("this tree has profiles");
+        let mark = DiskFiles::leak(Path::new("."), None, None).profiles_mark().expect("this tree has profiles");
         let names = std::fs::read_dir(directory.path()).expect("it is there").flatten().map(|entry| entry.file_name());
         let names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
         assert!(matches!(&names[..], [one] if one.ends_with(&format!("-{mark}.jsonl"))), "{names:?}");

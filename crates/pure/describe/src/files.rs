@@ -13,6 +13,17 @@ pub trait Files: Sync {
     /// Errors: it is there and cannot be read.
     fn profile(&self, kind: &str, name: &str) -> Result<Option<String>, String>;
 
+    /// The command line gives the name of a file: it is looked up as that means it.
+    fn given_by_flag(&self, name: &str) {
+        let _ = name;
+    }
+
+    /// A name that finds the file called `name` from anywhere; `None` where there is no such file.
+    fn place(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
     /// Opens a trace from its beginning.
     ///
     /// Errors: what is wrong with it, with file and line.

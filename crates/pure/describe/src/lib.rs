@@ -25,6 +25,7 @@ mod legs;
 pub mod lending;
 pub mod load;
 mod measured;
+mod named_files;
 mod names;
 mod namespaces;
 mod parse;

@@ -5,6 +5,7 @@ use crate::check::Findings;
 use crate::drive::{Completion, FLASH, complete, is_whole};
 use crate::error::ScenarioError;
 use crate::files::Files;
+use crate::named_files;
 use crate::names::advice;
 use crate::places::{By, Places};
 use crate::room::{Room, designs_of};
@@ -42,6 +43,11 @@ impl Resolved {
             ScenarioError::World(error) => wrong(&self.origin, error.to_string()),
             other => other,
         }
+    }
+
+    /// The text with the places of files in place of their names, so that it runs again from anywhere.
+    pub fn placed(&self, files: &dyn Files) -> String {
+        named_files::placed(&self.text, &self.rooms.sections(), files)
     }
 
     /// Leaves keys out of the text.
@@ -123,7 +129,7 @@ impl Rooms {
         let mut table: Table = toml::from_str(text).map_err(|error| syntax(origin, &error, text))?;
         let mut places = Places::default();
         places.take(text, "", By::File, |line| format!("{origin}, line {line}"));
-        rename(&mut table, &mut places);
+        rename(&mut table, &mut places, origin)?;
         if let Some(jobs) = &overrides.jobs {
             replace_workload(&mut table, jobs, &mut places);
         }
@@ -152,6 +158,9 @@ impl Rooms {
         crate::carbon::read(&merged).map_err(refused)?;
         scenario.own = table;
         let text = sources.annotate(&merged);
+        for name in named_files::given_by_flags(&scenario.own, &self.sections(), &places) {
+            files.given_by_flag(name);
+        }
         let resolved = Resolved { scenario, room, rooms: self, text, origin: origin.to_owned(), places };
         let checked = resolved.scenario.has_names().and_then(|()| room.check(&resolved.scenario));
         checked.map_err(|error| resolved.locate(error, &overrides.point))?;
@@ -262,21 +271,34 @@ fn syntax(origin: &str, error: &toml::de::Error, text: &str) -> ScenarioError {
 /// Keys that have a second name.
 const RENAMED: [(&str, &str, &str); 1] = [("workload", "repeat", "repetitions")];
 
-/// Gives keys their first name, so that everything else knows one.
-fn rename(table: &mut Table, places: &mut Places) {
+/// The first name of a key, so that everything else knows one.
+fn first_name(path: &str) -> String {
+    let named = |(section, second, _): &&(&str, &str, &str)| path == format!("{section}.{second}");
+    RENAMED.iter().find(named).map_or_else(|| path.to_owned(), |(section, _, first)| format!("{section}.{first}"))
+}
+
+/// Gives keys and axes of the file their first names.
+///
+/// Errors: both names of one key.
+fn rename(table: &mut Table, places: &mut Places, origin: &str) -> Result<(), ScenarioError> {
     for (section, second, first) in RENAMED {
-        let Some(Value::Table(keys)) = table.get_mut(section) else { continue };
-        if keys.contains_key(first) {
-            continue;
-        }
-        if let Some(value) = keys.remove(second) {
-            keys.insert(first.to_owned(), value);
-            if let Some(place) = places.exactly(&format!("{section}.{second}")).cloned() {
-                places.forget(&format!("{section}.{second}"));
-                places.put(&format!("{section}.{first}"), place);
+        let names = [format!("{section}.{second}"), format!("{section}.{first}")];
+        for (part, [old, new]) in [(section, [second, first]), ("sweep", [&names[0], &names[1]])] {
+            let Some(Value::Table(keys)) = table.get_mut(part) else { continue };
+            let Some(value) = keys.remove(old) else { continue };
+            let place = places.exactly(&format!("{part}.{old}")).cloned();
+            if keys.contains_key(new) {
+                let message = format!("{} is another name of {}; give one of the two", names[0], names[1]);
+                return Err(wrong(place.as_ref().map_or(origin, |place| &place.text), message));
+            }
+            keys.insert(new.to_owned(), value);
+            if let Some(place) = place {
+                places.forget(&format!("{part}.{old}"));
+                places.put(&format!("{part}.{new}"), place);
             }
         }
     }
+    Ok(())
 }
 
 fn replace_workload(table: &mut Table, jobs: &str, places: &mut Places) {
@@ -296,12 +318,7 @@ fn replace_workload(table: &mut Table, jobs: &str, places: &mut Places) {
 fn apply(table: &mut Table, setting: &str, places: &mut Places) -> Result<String, ScenarioError> {
     let wrong = || ScenarioError::Override(setting.to_owned());
     let (path, value) = setting.split_once('=').ok_or_else(wrong)?;
-    let mut path = path.trim().to_owned();
-    for (section, second, first) in RENAMED {
-        if path == format!("{section}.{second}") {
-            path = format!("{section}.{first}");
-        }
-    }
+    let path = first_name(path.trim());
     if let Some(source) = path.strip_prefix("workload.").filter(|key| SOURCES.contains(key)) {
         replace_source(table, source, places);
     }
@@ -339,8 +356,9 @@ fn sweep(table: &mut Table, axis: &str) -> Result<String, ScenarioError> {
         return Err(wrong());
     }
     let axes = table.entry("sweep").or_insert_with(|| Value::Table(Table::new())).as_table_mut().ok_or_else(wrong)?;
-    axes.insert(key.trim().to_owned(), Value::Array(values.into_iter().map(parse_value).collect()));
-    Ok(key.trim().to_owned())
+    let key = first_name(key.trim());
+    axes.insert(key.clone(), Value::Array(values.into_iter().map(parse_value).collect()));
+    Ok(key)
 }
 
 /// The values of an axis: between commas, but not those within quotes, brackets or parentheses.

@@ -42,6 +42,8 @@ pub struct Section {
     pub(crate) is_shared: bool,
     /// Keys that other sections have taken over: the old name, the new one, and why.
     pub(crate) moved: &'static [(&'static str, &'static str, &'static str)],
+    /// Keys that hold names of files.
+    pub(crate) files: &'static [&'static str],
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
@@ -83,6 +85,7 @@ impl Section {
             has_drives: false,
             is_shared: false,
             moved: &[],
+            files: &[],
             schema: |generator| generator.subschema_for::<T>(),
         }
     }
@@ -100,6 +103,11 @@ impl Section {
     /// The section for scenarios of every system.
     pub const fn shared(self) -> Self {
         Self { is_shared: true, ..self }
+    }
+
+    /// The section with keys that hold names of files, `memory.trace`.
+    pub const fn with_files(self, files: &'static [&'static str]) -> Self {
+        Self { files, ..self }
     }
 
     /// The section without keys that others have taken over: the old name, the new one, and why.

@@ -125,7 +125,7 @@ pub fn is_in(path: &str, key: &str) -> bool {
 }
 
 /// `group.name` of `group.0.name`, and `drive.cores` of `group.0.drive.cores`: drives of groups are drives.
-fn without_number(path: &str) -> String {
+pub(crate) fn without_number(path: &str) -> String {
     if let Some((_, rest)) = path.split_once(".drive.").filter(|(section, _)| *section != "sweep") {
         return format!("drive.{rest}");
     }

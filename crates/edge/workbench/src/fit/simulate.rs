@@ -46,7 +46,7 @@ pub(super) struct Simulator<'a> {
 
 impl<'a> Simulator<'a> {
     pub(super) fn new(request: &'a FitRequest, threads: Option<usize>, watch: &'a dyn Watch) -> Self {
-        Self { request, files: DiskFiles::leak(Path::new("."), None, &[]), threads, watch }
+        Self { request, files: DiskFiles::leak(Path::new("."), None, None), threads, watch }
     }
 
     /// Each figure with these values; `None` where the watcher stopped it.

@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 /// The sections of all systems of the machine.
 pub(super) static SECTIONS: [&Section; 1] = [&MEMORY];
 
-static MEMORY: Section = Section::of::<MemorySection>("memory", &[("memory", &[Purpose::Run])]);
+static MEMORY: Section =
+    Section::of::<MemorySection>("memory", &[("memory", &[Purpose::Run])]).with_files(&["memory.trace"]);
 
 /// Exponent of the shares of functions. [D] sheet micro-cxl-ssd §7: 8 of 64 functions make 50.5 % of storage accesses
 const SKEW: f64 = 0.882_328_943_665_343;

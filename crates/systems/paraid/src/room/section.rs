@@ -22,7 +22,8 @@ use std::collections::BTreeMap;
 /// The sections.
 pub(super) static SECTIONS: [&Section; 2] = [&PARAID, &SSD];
 
-static PARAID: Section = Section::of::<ParaidSection>("paraid", &[("paraid", &[Purpose::Run])]);
+static PARAID: Section =
+    Section::of::<ParaidSection>("paraid", &[("paraid", &[Purpose::Run])]).with_files(&["paraid.trace"]);
 
 static SSD: Section = Section::of::<SsdSection>("ssd", &[("ssd", &[Purpose::Run])]).with_drives();
 

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 /// The sections of the system.
 pub(super) static SECTIONS: [&Section; 1] = [&TIERING];
 
-static TIERING: Section = Section::of::<TieringSection>("tiering", &[("tiering", &[Purpose::Run])]);
+static TIERING: Section =
+    Section::of::<TieringSection>("tiering", &[("tiering", &[Purpose::Run])]).with_files(&["tiering.trace"]);
 
 /// The sections as they are read.
 #[derive(Clone, Debug, Deserialize)]
