@@ -9,11 +9,14 @@ use crate::tables::{Table, life_tables, run_tables};
 use flashyard_columns::write_table;
 use flashyard_report::{LifeCourse, ReportDocument, charts_page, html_page, study_page};
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 /// Files of a run that could be what a scenario is read from.
 const RUN_FILES: [&str; 3] = ["report.json", "resolved.toml", "report.html"];
+
+/// Bytes of a file in fio's layout that tell by whom it is: it begins with the version.
+const FIO_BEGIN: u64 = 64;
 
 /// Refuses a directory in which a run would write what was read.
 ///
@@ -22,14 +25,40 @@ pub fn refuse_run_directory(directory: &Path) -> Result<(), WorkbenchError> {
     RUN_FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))
 }
 
-/// Writes page, figures, tables and the scenario of a run to `directory`, which is made when it is not there.
+/// Writes page, figures, tables and the scenario of a run to `directory`, which is made when it is not there. Files of
+/// earlier runs that this one has not are removed, for programs that read all of a kind would take them for its own.
 ///
 /// Errors: a directory or file that cannot be written, and lending between drives that are not in the report.
 pub fn write_run(directory: &Path, document: &ReportDocument) -> Result<(), WorkbenchError> {
+    remove_earlier(directory)?;
     write_file(directory, RUN_FILES[0], &report_json(document)?)?;
     write_file(directory, RUN_FILES[1], &document.resolved)?;
     write_file(directory, RUN_FILES[2], &html_page(document)?)?;
     write_run_tables(directory, document)
+}
+
+/// Removes what only some runs write: each run in fio's layout, and the figures under several seeds.
+///
+/// Errors: a file that cannot be removed.
+fn remove_earlier(directory: &Path) -> Result<(), WorkbenchError> {
+    // A directory that is not there has none.
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_fio = |name: &str| name.starts_with("fio-") && name.ends_with(".json") && is_fio_of_ours(&path);
+        let is_ours = name.to_str().is_some_and(|name| name == "seeds.parquet" || is_fio(name));
+        if is_ours && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            refuse_input(&path)?;
+            std::fs::remove_file(&path).map_err(|error| WorkbenchError::file(&path, "cannot be removed", error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is a run in fio's layout that this program, and not fio, has written.
+fn is_fio_of_ours(path: &Path) -> bool {
+    let mut begin = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(FIO_BEGIN).read_to_string(&mut begin));
+    read.is_ok() && begin.contains("\"fio version\": \"flashyard-")
 }
 
 /// The text of `report.json`.
