@@ -38,13 +38,14 @@ impl Lines {
         if cut || self.buffer.contains(&0) {
             return Err(not_text());
         }
-        let text = std::str::from_utf8(&self.buffer).map_err(|_| not_text())?;
-        Ok(Some(text.trim_end_matches(['\n', '\r'])))
+        std::str::from_utf8(&self.buffer).map_err(|_| not_text())?;
+        Ok(Some(self.last_line()))
     }
 
-    /// The line given last, as it was.
+    /// The line given last, as it was, but for a byte order mark before the first.
     fn last_line(&self) -> &str {
-        std::str::from_utf8(&self.buffer).unwrap_or_default().trim_end_matches(['\n', '\r'])
+        let text = std::str::from_utf8(&self.buffer).unwrap_or_default().trim_end_matches(['\n', '\r']);
+        if self.number == 1 { text.strip_prefix('\u{feff}').unwrap_or(text) } else { text }
     }
 }
 

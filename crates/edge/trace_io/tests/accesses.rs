@@ -65,6 +65,17 @@ fn gaps_are_instructions_without_accesses() {
 }
 
 #[test]
+fn a_byte_order_mark_and_quotes_are_no_part_of_a_row() {
+    for &format in AccessFormat::ALL.iter().filter(|format| **format != AccessFormat::Champsim) {
+        let marked = [&b"\xef\xbb\xbf"[..], &sample(format)].concat();
+        assert_eq!(read(&marked, None).ok(), read(&sample(format), None).ok(), "{format:?}");
+    }
+    let quoted =
+        b"\"op\",\"address\",\"size\",\"gap\"\n\"load\",\"0x1000\",\"8\",\"3\"\n\"store\",\"8200\",\"8\",\"0\"\n";
+    assert_eq!(read(quoted, None).ok(), read(&sample(AccessFormat::Csv), None).ok());
+}
+
+#[test]
 fn every_sample_is_told_when_it_is_compressed() {
     for &format in AccessFormat::ALL {
         let plain = sample(format);

@@ -35,7 +35,7 @@ impl Csv {
     fn header(&mut self, line: &str) -> Result<(), String> {
         self.separator = [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator)).unwrap_or(',');
         let column = |name: &str| {
-            let name = name.trim().trim_matches('"').to_ascii_lowercase();
+            let name = unquoted(name).to_ascii_lowercase();
             Ok(match name.as_str() {
                 "op" | "operation" | "kind" | "type" | "rw" => Column::Kind,
                 "address" | "addr" => Column::Address,
@@ -59,6 +59,12 @@ impl Csv {
     }
 }
 
+/// A name or field without blanks and quotes around it; separators inside quotes are not understood.
+fn unquoted(field: &str) -> &str {
+    let field = field.trim();
+    field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).unwrap_or(field).trim()
+}
+
 impl AccessLines for Csv {
     fn parse(&mut self, line: &str, pending: &mut Pending) -> Result<(), String> {
         if self.columns.is_empty() {
@@ -67,7 +73,7 @@ impl AccessLines for Csv {
         let (mut access, mut address, mut bytes, mut gap) = (None, 0, 1, 0);
         let mut fields = line.split(self.separator);
         for column in &self.columns {
-            let field = fields.next().ok_or("there are fewer fields than columns")?.trim();
+            let field = unquoted(fields.next().ok_or("there are fewer fields than columns")?);
             match column {
                 Column::Kind => access = Some(kind(field)?),
                 Column::Address => address = number(field, "address")?,

@@ -114,7 +114,7 @@ impl Column {
 
 /// The name of a column in small letters.
 fn plain(name: &str) -> String {
-    let name = unquoted(name).trim_start_matches(['#', '\u{FEFF}']).trim().to_ascii_lowercase();
+    let name = unquoted(name).trim_start_matches('#').trim().to_ascii_lowercase();
     name.replace([' ', '-'], "_")
 }
 

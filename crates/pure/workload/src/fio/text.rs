@@ -24,6 +24,8 @@ pub(super) struct Section {
 /// Errors: an option before the first section, a section without end or name, an option without name.
 pub(super) fn sections(text: &str) -> Result<Vec<Section>, FioError> {
     let mut sections: Vec<Section> = Vec::new();
+    // Editors of Windows put a byte order mark before the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, content) in text.lines().enumerate() {
         let line = index + 1;
         let content = content.split([';', '#']).next().unwrap_or_default().trim();
