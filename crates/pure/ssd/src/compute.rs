@@ -1,4 +1,11 @@
 //! The compute-end: firmware jobs on cores, taken from submission queues by weighted round robin.
+//!
+//! Firmware cuts commands into slices of 4 KB, and a core asks for the next queue between two slices. A job whose queue alone
+//! has work *runs* on through all of its slices, which is one event. Work that comes to another queue meanwhile cuts the run
+//! short at the end of the slice under way: the rest of the job then waits at the front of its queue.
+//!
+//! Source: \[P\] source of XBOF §2.1 for slices; \[A\] that cores take turns between them. SimpleSSD schedules each piece of
+//! firmware for itself.
 
 use flashyard_units::{SimSpan, SimTime};
 use std::collections::VecDeque;
@@ -12,6 +19,30 @@ pub struct Job {
     pub busy: SimSpan,
     /// Time the core waits on top of that.
     pub stall: SimSpan,
+    /// Equal parts, 1 or more, between which the core may take work of other queues.
+    pub slices: u32,
+}
+
+impl Job {
+    /// Time on a core.
+    fn span(&self) -> SimSpan {
+        self.busy + self.stall
+    }
+
+    /// The first `slices` slices, which are fewer than all or all.
+    fn first(&self, slices: u32) -> Self {
+        if slices >= self.slices {
+            return *self;
+        }
+        let (all, some) = (u64::from(self.slices), u64::from(slices));
+        Self { busy: self.busy / all * some, stall: self.stall / all * some, slices, ..*self }
+    }
+
+    /// What is left behind the first `slices`, of which there are more.
+    fn rest(&self, slices: u32) -> Self {
+        let done = self.first(slices);
+        Self { busy: self.busy - done.busy, stall: self.stall - done.stall, slices: self.slices - done.slices, ..*self }
+    }
 }
 
 /// Cores and the queues that feed them.
@@ -20,8 +51,10 @@ pub struct Job {
 /// and up are submission queues with weights.
 pub struct ComputeEnd {
     queues: Vec<Queue>,
-    running: Vec<u32>,
+    running: Vec<Running>,
     idle: u32,
+    /// Cores whose run has more than one slice and may be cut short.
+    long: u32,
     cursor: usize,
     credit: u32,
     waiting: u32,
@@ -36,27 +69,58 @@ pub struct ComputeEnd {
 
 struct Queue {
     jobs: VecDeque<Job>,
+    /// The first of them that have run before.
+    begun: usize,
     weight: u32,
-    /// Demand of its jobs that have started.
+    /// Demand of its runs.
     busy: SimSpan,
+    /// Cores with long runs of its jobs.
+    long: u32,
 }
 
-/// A job that has just started.
+/// A core's job, and how much of it goes through without a break.
+#[derive(Clone, Copy)]
+struct Running {
+    queue: usize,
+    /// The job from the beginning of this run.
+    job: Job,
+    /// Slices of the run.
+    slices: u32,
+    began: SimTime,
+    ends: SimTime,
+}
+
+/// A run that has just started, or ends earlier than it was to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Started {
     pub(crate) core: u8,
     pub(crate) ends: SimTime,
 }
 
+/// What a core has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The end of the job with this tag; the core is idle.
+    Job(u32),
+    /// The end of a slice of this queue's job, whose rest waits; the core is idle.
+    Slice(usize),
+    /// The end of a slice, and the job goes on.
+    GoesOn(Started),
+    /// Nothing: its run was cut short, or lasts longer.
+    Nothing,
+}
+
 impl ComputeEnd {
     /// `cores` idle cores (1 to 32) and submission queues with these weights, whose jobs begin `interval` apart at least.
     pub fn new(cores: u32, weights: &[u32], interval: SimSpan) -> Self {
         assert!((1..=32).contains(&cores), "a compute-end has 1 to 32 cores");
-        let queue = |weight| Queue { jobs: VecDeque::with_capacity(64), weight, busy: SimSpan::ZERO };
+        let queue =
+            |weight| Queue { jobs: VecDeque::with_capacity(64), begun: 0, weight, busy: SimSpan::ZERO, long: 0 };
         Self {
             queues: std::iter::once(0).chain(weights.iter().copied()).map(queue).collect(),
-            running: vec![0; cores as usize],
+            running: vec![Running::NOTHING; cores as usize],
             idle: all_idle(cores),
+            long: 0,
             cursor: 1,
             credit: weights.first().copied().unwrap_or(1),
             waiting: 0,
@@ -79,17 +143,18 @@ impl ComputeEnd {
         self.running.len() as u32
     }
 
-    /// Busy time of all cores: the demand of every job started so far.
+    /// Busy time of all cores: the demand of every run started so far. Less, by the slices not reached, from when a run is cut
+    /// short.
     pub fn busy(&self) -> SimSpan {
         self.busy
     }
 
-    /// The part of it that jobs of queues from `first` on asked for.
+    /// The part of it that jobs of queues from `first` on had.
     pub fn busy_from(&self, first: usize) -> SimSpan {
         self.queues.iter().skip(first).map(|queue| queue.busy).sum()
     }
 
-    /// Jobs started so far.
+    /// Jobs started so far, each once.
     pub fn jobs(&self) -> u64 {
         self.jobs
     }
@@ -97,23 +162,25 @@ impl ComputeEnd {
     /// The tags of jobs that wait or run.
     pub(crate) fn tags(&self) -> impl Iterator<Item = u32> + '_ {
         let running = (0..self.cores()).filter(|core| self.idle >> core & 1 == 0);
-        let running = running.map(|core| self.running[core as usize]);
+        let running = running.map(|core| self.running[core as usize].job.tag);
         self.queues.iter().flat_map(|queue| queue.jobs.iter().map(|job| job.tag)).chain(running)
     }
 
-    /// Jobs waiting for a core.
+    /// Jobs, and rests of jobs, waiting for a core.
     pub fn waiting(&self) -> u32 {
         self.waiting
     }
 
-    /// Demand of the jobs that wait for a core.
+    /// Demand that is no busy time yet: of the jobs, and rests of jobs, that wait for a core, and of those on cores beyond their runs.
     pub fn waiting_demand(&self) -> SimSpan {
-        self.queues.iter().flat_map(|queue| &queue.jobs).map(|job| job.busy).sum()
+        let waiting = self.queues.iter().flat_map(|queue| &queue.jobs).map(|job| job.busy);
+        let running = self.running.iter().zip(0..).filter(|&(_, core)| self.idle >> core & 1 == 0);
+        waiting.chain(running.map(|(run, _)| run.job.busy - run.job.first(run.slices).busy)).sum()
     }
 
     /// The busy share of all cores since the last call, `span` ago.
     pub fn take_window(&mut self, span: SimSpan) -> f64 {
-        let busy = self.busy - self.window;
+        let busy = self.busy.saturating_sub(self.window);
         self.window = self.busy;
         busy.ratio_of(span * u64::from(self.cores())).min(1.0)
     }
@@ -133,16 +200,38 @@ impl ComputeEnd {
 
     /// Forgets all jobs; cores are idle. Busy time already booked for jobs cut short stays booked.
     pub(crate) fn power_cut(&mut self) {
-        self.queues.iter_mut().for_each(|queue| queue.jobs.clear());
+        for queue in &mut self.queues {
+            queue.jobs.clear();
+            (queue.begun, queue.long) = (0, 0);
+        }
         self.waiting = 0;
+        self.long = 0;
         self.idle = all_idle(self.cores());
     }
 
-    /// The tag of the job on `core`, which becomes idle.
+    /// A run of `core` was to end `now`.
     #[inline]
-    pub(crate) fn finish(&mut self, core: u8) -> u32 {
-        self.idle |= 1 << core;
-        self.running[core as usize]
+    pub(crate) fn end(&mut self, now: SimTime, core: u8) -> Ended {
+        let bit = 1 << core;
+        let Running { queue, job, slices, ends, .. } = self.running[core as usize];
+        if self.idle & bit != 0 || ends != now {
+            return Ended::Nothing;
+        }
+        self.long &= !bit;
+        self.queues[queue].long &= !bit;
+        if slices == job.slices {
+            self.idle |= bit;
+            return Ended::Job(job.tag);
+        }
+        let rest = job.rest(slices);
+        if !self.others_wait(queue) {
+            return Ended::GoesOn(self.run(now, core, queue, rest));
+        }
+        self.idle |= bit;
+        self.queues[queue].jobs.push_front(rest);
+        self.queues[queue].begun += 1;
+        self.waiting += 1;
+        Ended::Slice(queue)
     }
 
     /// Starts the next job when a core is idle and one waits.
@@ -151,22 +240,74 @@ impl ComputeEnd {
         if self.idle == 0 || self.waiting == 0 {
             return None;
         }
-        let queue = self.next_queue();
-        let job = self.queues[queue].jobs.pop_front().expect("the chosen queue has a job");
+        let number = self.next_queue();
+        let queue = &mut self.queues[number];
+        let job = queue.jobs.pop_front().expect("the chosen queue has a job");
         self.waiting -= 1;
+        let mut begins = now;
+        if let Some(begun) = queue.begun.checked_sub(1) {
+            queue.begun = begun;
+        } else {
+            self.jobs += 1;
+            if number > 0 && self.is_paced() {
+                // The core has the job and waits with it, so that the order of queues is that of their turns.
+                begins = begins.max(self.next);
+                self.next = begins + self.interval;
+            }
+        }
         let core = self.idle.trailing_zeros() as u8;
         self.idle &= self.idle - 1;
-        self.running[core as usize] = job.tag;
-        self.busy += job.busy;
-        self.queues[queue].busy += job.busy;
-        self.jobs += 1;
-        let mut begins = now;
-        if queue > 0 && self.is_paced() {
-            // The core has the job and waits with it, so that the order of queues is that of their turns.
-            begins = begins.max(self.next);
-            self.next = begins + self.interval;
+        Some(self.run(begins, core, number, job))
+    }
+
+    /// Whether queues other than `queue` have work that waits.
+    #[inline]
+    fn others_wait(&self, queue: usize) -> bool {
+        self.waiting as usize > self.queues[queue].jobs.len()
+    }
+
+    /// Begins a run of `job` on `core`: one slice where other queues have work, else all. The agent's jobs have priority, and no
+    /// queue could come between their slices.
+    #[inline]
+    fn run(&mut self, begins: SimTime, core: u8, queue: usize, job: Job) -> Started {
+        let part = if job.slices > 1 && queue > 0 && self.others_wait(queue) { job.first(1) } else { job };
+        if part.slices > 1 && queue > 0 {
+            self.long |= 1 << core;
+            self.queues[queue].long |= 1 << core;
         }
-        Some(Started { core, ends: begins + job.busy + job.stall })
+        self.busy += part.busy;
+        self.queues[queue].busy += part.busy;
+        let ends = begins + part.span();
+        self.running[core as usize] = Running { queue, job, slices: part.slices, began: begins, ends };
+        Started { core, ends }
+    }
+
+    /// Cores whose runs jobs that wait in `queue` cut short: those with long runs of other queues, once the queue has work that no
+    /// idle core takes.
+    #[inline]
+    pub(crate) fn to_cut(&self, queue: usize) -> u32 {
+        let cores = self.long & !self.queues[queue].long;
+        if cores == 0 || self.queues[queue].jobs.is_empty() { 0 } else { cores }
+    }
+
+    /// Cuts the run of `core` short at the end of the slice under way; `None` where that is the last one.
+    pub(crate) fn cut(&mut self, now: SimTime, core: u8) -> Option<Started> {
+        let Running { queue, job, slices, began, .. } = self.running[core as usize];
+        self.long &= !(1 << core);
+        self.queues[queue].long &= !(1 << core);
+        let slice = job.first(1).span().as_ps().max(1);
+        let reached = now.max(began).since(began).as_ps().div_ceil(slice).max(1);
+        let reached = u32::try_from(reached).map_or(slices, |reached| reached.min(slices));
+        if reached == slices {
+            return None;
+        }
+        let (booked, part) = (job.first(slices).busy, job.first(reached));
+        self.busy = self.busy - (booked - part.busy);
+        self.queues[queue].busy = self.queues[queue].busy - (booked - part.busy);
+        let ends = began + part.span();
+        let running = &mut self.running[core as usize];
+        (running.slices, running.ends) = (reached, ends);
+        Some(Started { core, ends })
     }
 
     /// The agent's queue first; then the queue under the cursor until its weight is used up.
@@ -186,6 +327,16 @@ impl ComputeEnd {
     }
 }
 
+impl Running {
+    const NOTHING: Self = Self {
+        queue: 0,
+        job: Job { tag: 0, busy: SimSpan::ZERO, stall: SimSpan::ZERO, slices: 1 },
+        slices: 1,
+        began: SimTime::ZERO,
+        ends: SimTime::ZERO,
+    };
+}
+
 /// A bit for each of up to 32 cores.
 const fn all_idle(cores: u32) -> u32 {
     u32::MAX >> (32 - cores)
@@ -195,6 +346,7 @@ const fn all_idle(cores: u32) -> u32 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     /// Jobs that wait, by queue, and that run, by core; and jobs started while queues never ran empty.
     struct Plain {
@@ -264,14 +416,14 @@ mod tests {
                     _ => {
                         let Some(core) = plain.running.iter().position(Option::is_some) else { continue };
                         let ended = plain.running[core].take();
-                        prop_assert_eq!(Some(compute.finish(core as u8)), ended);
+                        prop_assert_eq!(Some(finish(&mut compute, core as u8)), ended);
                     }
                 }
                 let waiting: usize = plain.waiting.iter().map(VecDeque::len).sum();
                 let idle = plain.running.iter().filter(|job| job.is_none()).count();
                 let mut starts = 0;
                 while let Some(started) = compute.start_next(SimTime::ZERO) {
-                    plain.started(started.core, compute.running[started.core as usize]);
+                    plain.started(started.core, compute.running[started.core as usize].job.tag);
                     plain.check_shares(&weights);
                     starts += 1;
                 }
@@ -302,19 +454,202 @@ mod tests {
         assert_eq!(begun, [us(1), us(5), us(9)]);
         // The agent's job has a core before the fourth command has, and waits for none.
         compute.enqueue(0, job(9));
-        compute.finish(0);
+        finish(&mut compute, 0);
         assert_eq!(ends(&mut compute, SimTime::ZERO + us(1)), us(2));
-        compute.finish(0);
+        finish(&mut compute, 0);
         assert_eq!(ends(&mut compute, SimTime::ZERO + us(2)), us(13));
         // Long after the last one.
-        (0..2).for_each(|core| assert!(compute.finish(core) < 10));
+        (0..2).for_each(|core| assert!(finish(&mut compute, core) < 10));
         compute.enqueue(1, job(5));
         assert_eq!(ends(&mut compute, SimTime::ZERO + us(100)), us(101));
         assert_eq!(compute.busy(), us(1) * 6, "a core that waits is not busy");
     }
 
     fn job(tag: u32) -> Job {
-        Job { tag, busy: SimSpan::from_us(1), stall: SimSpan::ZERO }
+        sliced(tag, 1)
+    }
+
+    /// A microsecond for each slice.
+    fn sliced(tag: u32, slices: u32) -> Job {
+        Job { tag, busy: SimSpan::from_us(1) * u64::from(slices), stall: SimSpan::ZERO, slices }
+    }
+
+    /// The tag of the job on `core`, which ends.
+    fn finish(compute: &mut ComputeEnd, core: u8) -> u32 {
+        match compute.end(compute.running[core as usize].ends, core) {
+            Ended::Job(tag) => tag,
+            other => panic!("{other:?} of a job of one slice"),
+        }
+    }
+
+    /// Cores with the events that a drive would schedule for them.
+    struct Cores {
+        compute: ComputeEnd,
+        now: SimTime,
+        /// Ends to come, by time and core, and how many there were.
+        ends: BTreeSet<(SimTime, u32, u8)>,
+        scheduled: u32,
+        /// Tags and ends of jobs, in the order in which they ended.
+        ended: Vec<(u32, SimTime)>,
+        demand: SimSpan,
+    }
+
+    impl Cores {
+        fn new(cores: u32, weights: &[u32]) -> Self {
+            let compute = ComputeEnd::new(cores, weights, SimSpan::ZERO);
+            let (now, demand) = (SimTime::ZERO, SimSpan::ZERO);
+            Self { compute, now, ends: BTreeSet::new(), scheduled: 0, ended: Vec::new(), demand }
+        }
+
+        fn schedule(&mut self, run: Started) {
+            self.scheduled += 1;
+            self.ends.insert((run.ends, self.scheduled, run.core));
+        }
+
+        fn start(&mut self, queue: Option<usize>) {
+            while let Some(run) = self.compute.start_next(self.now) {
+                self.schedule(run);
+            }
+            let cores = queue.map_or(0, |queue| self.compute.to_cut(queue));
+            for core in (0..32).filter(|core| cores >> core & 1 == 1) {
+                let run = self.compute.cut(self.now, core);
+                run.into_iter().for_each(|run| self.schedule(run));
+            }
+            assert_eq!(
+                self.compute.busy() + self.compute.waiting_demand(),
+                self.demand,
+                "all demand is booked or waits"
+            );
+            for core in (0..self.compute.cores()).filter(|core| self.compute.idle >> core & 1 == 0) {
+                let run = &self.compute.running[core as usize];
+                let waits = self.compute.others_wait(run.queue) && run.queue > 0;
+                let left = run.ends.since(self.now);
+                let slice = run.job.span() / u64::from(run.job.slices);
+                let rounding = SimSpan::from_ps(u64::from(run.job.slices));
+                assert!(!waits || left <= slice + rounding, "a run goes on for {left} though another queue has work");
+            }
+        }
+
+        fn enqueue(&mut self, queue: usize, job: Job) {
+            self.demand += job.busy;
+            self.compute.enqueue(queue, job);
+            self.start(Some(queue));
+        }
+
+        /// Lets time pass until `time`.
+        fn until(&mut self, time: SimTime) {
+            while let Some(&(ends, number, core)) = self.ends.first().filter(|end| end.0 <= time) {
+                self.ends.remove(&(ends, number, core));
+                self.now = ends;
+                match self.compute.end(ends, core) {
+                    Ended::Job(tag) => {
+                        self.ended.push((tag, ends));
+                        self.start(None);
+                    }
+                    Ended::Slice(queue) => self.start(Some(queue)),
+                    Ended::GoesOn(run) => self.schedule(run),
+                    Ended::Nothing => {}
+                }
+            }
+            self.now = time;
+        }
+    }
+
+    const fn at_us(us: u64) -> SimTime {
+        SimTime::from_ps(us * 1_000_000)
+    }
+
+    #[test]
+    fn a_short_job_of_another_queue_starts_within_a_slice() {
+        for (queue, arrives) in [(1, 9_500_000), (0, 9_500_000), (1, 0), (0, 10_000_000), (1, 63_500_000)] {
+            let mut cores = Cores::new(1, &[2, 1]);
+            cores.enqueue(2, sliced(7, 64));
+            cores.until(SimTime::from_ps(arrives));
+            cores.enqueue(queue, job(9));
+            cores.until(at_us(100));
+            // It starts at the end of the slice under way, and takes a microsecond.
+            let slice = arrives.div_ceil(1_000_000).max(1);
+            let both =
+                if slice == 64 { [(7, at_us(64)), (9, at_us(65))] } else { [(9, at_us(slice + 1)), (7, at_us(65))] };
+            assert_eq!(cores.ended, both, "to queue {queue} at {arrives} ps");
+            assert_eq!((cores.compute.jobs(), cores.compute.busy()), (2, SimSpan::from_us(65)));
+            assert_eq!(cores.compute.busy_from(2), SimSpan::from_us(64));
+        }
+    }
+
+    #[test]
+    fn long_jobs_take_turns_by_weight_slice_by_slice() {
+        let mut cores = Cores::new(1, &[2, 1]);
+        cores.enqueue(1, sliced(1, 300));
+        cores.enqueue(2, sliced(2, 300));
+        cores.until(SimTime::from_ps(300_500_000));
+        let [first, second] = [1, 2].map(|queue| cores.compute.queues[queue].busy.as_ps() / 1_000_000);
+        assert!((200..=202).contains(&first) && (99..=101).contains(&second), "{first} and {second} slices");
+    }
+
+    #[test]
+    fn a_queue_that_alone_has_work_costs_one_event_a_job() {
+        let mut cores = Cores::new(2, &[2, 1]);
+        (0..10).for_each(|tag| cores.enqueue(1, sliced(tag, 64)));
+        cores.until(at_us(64 * 5));
+        assert_eq!((cores.ended.len(), cores.scheduled), (10, 10));
+    }
+
+    #[test]
+    fn the_agents_jobs_run_through() {
+        let mut cores = Cores::new(1, &[1]);
+        cores.enqueue(0, sliced(0, 64));
+        cores.enqueue(1, job(1));
+        cores.until(at_us(100));
+        assert_eq!((cores.ended[0], cores.scheduled), ((0, at_us(64)), 2));
+    }
+
+    #[test]
+    fn a_power_cut_forgets_rests() {
+        let mut cores = Cores::new(1, &[1, 1]);
+        cores.enqueue(1, sliced(1, 64));
+        cores.until(SimTime::from_ps(500_000));
+        cores.enqueue(2, sliced(2, 64));
+        cores.until(SimTime::from_ps(1_500_000));
+        assert_eq!((cores.compute.waiting(), cores.compute.jobs()), (1, 2));
+        cores.compute.power_cut();
+        cores.ends.clear();
+        (cores.demand, cores.ended) = (cores.compute.busy(), Vec::new());
+        cores.enqueue(1, job(3));
+        cores.until(at_us(10));
+        assert_eq!((cores.ended.len(), cores.compute.jobs(), cores.compute.waiting()), (1, 3, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn slices_lose_no_job_no_time_and_take_no_memory(
+            cores in 1_u32..4,
+            weights in prop::collection::vec(1_u32..4, 1..4),
+            jobs in prop::collection::vec((0_u64..40_000_000, 0_usize..4, 1_u32..65, 1_u64..3_000_000, 0_u64..100_000), 1..120),
+        ) {
+            let mut cores = Cores::new(cores, &weights);
+            let held = |cores: &Cores| cores.compute.queues.iter().map(|queue| queue.jobs.capacity()).sum::<usize>();
+            let before = held(&cores);
+            let mut all = Vec::new();
+            for (tag, (gap, queue, slices, busy, stall)) in (0..).zip(jobs) {
+                cores.until(SimTime::from_ps(cores.now.as_ps() + gap));
+                let (busy, stall) = (SimSpan::from_ps(busy * u64::from(slices) + 1), SimSpan::from_ps(stall * u64::from(slices)));
+                // Few enough that queues never need more room than they begin with.
+                if cores.compute.waiting() < 60 {
+                    cores.enqueue(queue % (weights.len() + 1), Job { tag, busy, stall, slices });
+                    all.push(tag);
+                }
+            }
+            cores.until(SimTime::from_ps(1_000_000_000_000));
+            prop_assert_eq!((cores.compute.waiting(), cores.compute.tags().count()), (0, 0));
+            prop_assert_eq!((cores.compute.busy(), cores.compute.jobs()), (cores.demand, all.len() as u64));
+            prop_assert_eq!(cores.compute.busy_from(0), cores.demand);
+            prop_assert_eq!(cores.compute.long, 0);
+            prop_assert_eq!(held(&cores), before);
+            let mut ended: Vec<u32> = cores.ended.iter().map(|end| end.0).collect();
+            ended.sort_unstable();
+            prop_assert_eq!(ended, all);
+        }
     }
 
     #[test]
@@ -327,7 +662,7 @@ mod tests {
         let mut served = [0; 3];
         for _ in 0..300 {
             let started = compute.start_next(SimTime::ZERO).expect("the core is idle and jobs wait");
-            served[compute.finish(started.core) as usize] += 1;
+            served[finish(&mut compute, started.core) as usize] += 1;
         }
         assert_eq!(served, [0, 200, 100]);
     }
@@ -343,7 +678,7 @@ mod tests {
         let mut served = [0; 3];
         for _ in 0..400 {
             let started = compute.start_next(SimTime::ZERO).expect("the core is idle and jobs wait");
-            served[compute.finish(started.core) as usize] += 1;
+            served[finish(&mut compute, started.core) as usize] += 1;
         }
         assert_eq!(served, [0, 200, 200]);
     }
@@ -354,7 +689,7 @@ mod tests {
         compute.enqueue(1, job(1));
         compute.enqueue(0, job(9));
         let started = compute.start_next(SimTime::ZERO).expect("a core is idle");
-        assert_eq!(compute.finish(started.core), 9);
+        assert_eq!(finish(&mut compute, started.core), 9);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A drive: its two ends, and which of them handles an event.
 
 use crate::command::CommandSpec;
-use crate::compute::{ComputeEnd, Job};
+use crate::compute::{ComputeEnd, Ended, Job, Started};
 use crate::config::{DriveConfig, DriveConfigError, FirmwareCost};
 use crate::data::DataEnd;
 use crate::event::{DriveEffect, DriveEvent};
@@ -24,6 +24,9 @@ pub struct Drive {
     /// Service demand of the jobs that the drive has given its cores itself.
     own_demand: SimSpan,
 }
+
+/// The data-end agent's queue.
+const AGENT: usize = 0;
 
 /// Upper bits of the tags of jobs of garbage collection; the owner's own numbers stay below or above.
 const MOVING: u32 = 0b110 << 29;
@@ -81,7 +84,7 @@ impl Drive {
         jobs.chain(self.data.commands.tags())
     }
 
-    /// The firmware job of a command with `slices` slices.
+    /// The firmware job of a command with `slices` slices, between which other queues get their turns.
     #[inline]
     pub fn firmware_job(&self, tag: u32, slices: u32) -> Job {
         self.job_of(&self.data.config.firmware, tag, slices)
@@ -92,7 +95,7 @@ impl Drive {
     pub fn job_of(&self, firmware: &FirmwareCost, tag: u32, slices: u32) -> Job {
         let cycles = firmware.cycles(u64::from(slices));
         let stall = firmware.stall_per_slice * u64::from(slices);
-        Job { tag, busy: self.data.config.core_clock.span_of(cycles), stall }
+        Job { tag, busy: self.data.config.core_clock.span_of(cycles), stall, slices: slices.max(1) }
     }
 
     /// Gives the die rows that garbage collection has read to the cores.
@@ -105,7 +108,7 @@ impl Drive {
             self.moving[number] = Some(row);
             self.enqueue_move(number);
         }
-        self.start_jobs(now, out);
+        self.start_jobs(now, AGENT, out);
     }
 
     /// A power cut has ended garbage collection: no row is to be moved any more.
@@ -119,19 +122,24 @@ impl Drive {
         let slices = self.data.ftl.valid_in_row(row).count() as u64;
         let busy = core_clock.span_of(firmware.cycles_per_moved_slice * slices);
         self.own_demand += busy;
-        self.compute.enqueue(0, Job { tag: MOVING | number as u32, busy, stall: SimSpan::ZERO });
+        self.compute.enqueue(AGENT, Job { tag: MOVING | number as u32, busy, stall: SimSpan::ZERO, slices: 1 });
     }
 
     /// Jobs that a power cut has dropped begin again: the rows have kept their data on flash.
     pub(crate) fn resume_moves(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         (0..self.moving.len()).for_each(|number| self.enqueue_move(number));
-        self.start_jobs(now, out);
+        self.start_jobs(now, AGENT, out);
     }
 
-    /// A core has finished a job: the owner's, or one of garbage collection.
+    /// A core has finished a job, the owner's or one of garbage collection, or a slice of it.
     #[inline]
     fn core_done(&mut self, now: SimTime, core: u8, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        let tag = self.compute.finish(core);
+        let tag = match self.compute.end(now, core) {
+            Ended::Job(tag) => tag,
+            Ended::Slice(queue) => return self.start_jobs(now, queue, out),
+            Ended::GoesOn(run) => return ends(run, out),
+            Ended::Nothing => return,
+        };
         match moving_number(tag) {
             None => out.emit(DriveEffect::FirmwareDone { tag }),
             Some(number) => {
@@ -140,7 +148,7 @@ impl Drive {
                 }
             }
         }
-        self.start_jobs(now, out);
+        self.start_waiting(now, out);
     }
 
     /// Queues firmware work; `queue` 0 is the data-end agent's, 1 and up are submission queues. Panics while the drive
@@ -153,7 +161,7 @@ impl Drive {
             return;
         }
         self.compute.enqueue(queue, job);
-        self.start_jobs(now, out);
+        self.start_jobs(now, queue, out);
     }
 
     /// Carries out a command whose firmware work is done.
@@ -165,12 +173,31 @@ impl Drive {
         }
     }
 
+    /// Starts what idle cores can take after work has come to `queue`, for the rest of which other queues' runs make way.
     #[inline]
-    fn start_jobs(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        while let Some(started) = self.compute.start_next(now) {
-            out.at(started.ends, DriveEvent::CoreDone { core: started.core });
+    fn start_jobs(&mut self, now: SimTime, queue: usize, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        self.start_waiting(now, out);
+        let mut cores = self.compute.to_cut(queue);
+        while cores != 0 {
+            if let Some(run) = self.compute.cut(now, cores.trailing_zeros() as u8) {
+                ends(run, out);
+            }
+            cores &= cores - 1;
         }
     }
+
+    #[inline]
+    fn start_waiting(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+        while let Some(run) = self.compute.start_next(now) {
+            ends(run, out);
+        }
+    }
+}
+
+/// The event at the end of a run.
+#[inline]
+fn ends(run: Started, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
+    out.at(run.ends, DriveEvent::CoreDone { core: run.core });
 }
 
 impl Machine for Drive {

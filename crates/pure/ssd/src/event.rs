@@ -8,7 +8,8 @@ use flashyard_units::SimTime;
 /// Events that a drive schedules for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriveEvent {
-    /// A core has finished its job.
+    /// A core has come to the end of its job, or to that of a slice where other queues have work. It may also have been on its way
+    /// to an end that has become another one since.
     CoreDone {
         /// The core.
         core: u8,

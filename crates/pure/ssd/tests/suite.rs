@@ -7,6 +7,7 @@ mod offsite;
 mod oracle;
 mod rebuilding;
 mod records;
+mod slices;
 mod small;
 mod translate;
 mod unprotected;

@@ -106,7 +106,7 @@ impl CoreMarks {
         SanityCheck::new(
             "utilization law in the measured window: busy time of cores = service demands begun in it",
             u128::from(self.waiting.as_ps()) + u128::from((ended.demand - self.demand).as_ps()),
-            u128::from(ended.waiting.as_ps()) + u128::from((ended.busy - self.busy).as_ps()),
+            u128::from(ended.waiting.as_ps()) + u128::from(ended.busy.saturating_sub(self.busy).as_ps()),
         )
     }
 }

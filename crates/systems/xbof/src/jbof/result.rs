@@ -267,8 +267,8 @@ impl DriveFigures {
             read_bytes: sum(|stream| stream.read_bytes),
             write_bytes: sum(|stream| stream.write_bytes),
             latency,
-            processor_utilization: (ended.busy - begun.busy).ratio_of(cores).min(1.0),
-            lent_utilization: (ended.lent - begun.lent).ratio_of(cores).min(1.0),
+            processor_utilization: ended.busy.saturating_sub(begun.busy).ratio_of(cores).min(1.0),
+            lent_utilization: ended.lent.saturating_sub(begun.lent).ratio_of(cores).min(1.0),
             link_utilization: (ended.link_busy - begun.link_busy).ratio_of(window).min(1.0),
             // Times are booked whole as work begins, so that more than the window may be booked in it.
             bus_utilization: share(ended.bus.saturating_sub(begun.bus), u64::from(geometry.channels)),

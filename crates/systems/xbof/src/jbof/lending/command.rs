@@ -225,7 +225,7 @@ impl Lending {
         let operations = u64::from(1 + operations);
         self.unwrapped[owner.index()] += operations;
         let busy = enclosure.config.harvest.agent_cost * operations;
-        let job = Job { tag: id, busy, stall: SimSpan::ZERO };
+        let job = Job { tag: id, busy, stall: SimSpan::ZERO, slices: 1 };
         enclosure.begin_job(now, &job, SimSpan::ZERO);
         enclosure.enqueue(now, owner, 0, job);
     }

@@ -122,7 +122,7 @@ impl Lending {
         let stall = enclosure.fabric.scan(drive.get(), peers.into_iter().map(DriveId::get), lines);
         self.search.scans[drive.index()] += 1;
         self.search.scanning[drive.index()] += stall;
-        let job = Job { tag: scan_tag(drive), busy: SimSpan::ZERO, stall };
+        let job = Job { tag: scan_tag(drive), busy: SimSpan::ZERO, stall, slices: 1 };
         enclosure.on_drive(now, drive, |drive, now, out| drive.enqueue(now, 0, job, out));
     }
 
