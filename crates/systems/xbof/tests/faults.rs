@@ -48,11 +48,42 @@ fn a_driver_looks_at_its_drives_in_periods_of_its_own_where_it_has_some() {
         world_with(&settings).run(&whole(1)).counters["commands timed out"]
     };
     let (often, default, rarely) =
-        (timed_out(&["host.period=20 us"]), timed_out(&[]), timed_out(&["host.period=100 s"]));
+        (timed_out(&["host.period=20 us"]), timed_out(&[]), timed_out(&["host.period=100 s", PATIENT]));
     assert!(often > default && default > rarely && rarely == 0, "{often}, {default}, {rarely}");
     for period in ["host.period=70 us", "host.period=1100 us"] {
-        let report = explore(&world_with(&[period]), whole(1), Limits { points: 150, ..Limits::default() });
+        let report = explore(&world_with(&[period, PATIENT]), whole(1), Limits { points: 150, ..Limits::default() });
         assert_eq!(report.violations(), 0, "{period}: {report}");
+    }
+}
+
+/// Lenders wait until the driver has given a silent borrower up, however rarely it looks.
+const PATIENT: &str = "harvest.withdraw_periods=1000000";
+
+#[test]
+fn lenders_that_take_memory_back_before_the_driver_notices_are_refused() {
+    let refused = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let resolved = resolve(FAULTS, "faults", &settings, &NoFiles).expect("the scenario is whole");
+        JbofWorld::new(&resolved.scenario).err().map(|error| error.to_string())
+    };
+    // Three periods of 300 us, against two looks.
+    for settings in [
+        &["harvest.withdraw_periods=2"][..],
+        &["host.silent_periods=3"],
+        &["host.period=450 us"],
+        &["host.period=1100 us"],
+    ] {
+        let message = refused(settings).unwrap_or_else(|| panic!("{settings:?} is taken"));
+        assert!(message.contains("harvest.withdraw_periods") && message.contains("host.silent_periods"), "{message}");
+    }
+    for settings in [
+        &[][..],
+        &["host.period=449 us"],
+        &["host.period=1100 us", PATIENT],
+        &["harvest.withdraw_periods=2", "host.silent_periods=1"],
+        &["harvest.withdraw_periods=2", "designs=['proch']"],
+    ] {
+        assert_eq!(refused(settings), None, "{settings:?}");
     }
 }
 

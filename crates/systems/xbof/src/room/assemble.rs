@@ -18,6 +18,10 @@ const WARMING_SEED: u64 = 0x5741_524D;
 pub(crate) fn jbof(scenario: &JbofScenario, design: Design) -> Result<JbofConfig, ScenarioError> {
     let host = &scenario.host;
     let kept = scenario.jbof.kept();
+    let (driver, harvest) = (driver(scenario), harvest(scenario)?);
+    if design.harvests_memory() {
+        notices_in_time(&driver, &harvest)?;
+    }
     Ok(JbofConfig {
         design,
         drives: scenario.jbof.drives,
@@ -42,8 +46,8 @@ pub(crate) fn jbof(scenario: &JbofScenario, design: Design) -> Result<JbofConfig
             oc_cycles_factor: host.oc_cycles_factor,
             oc_latency: host.oc_latency.0,
         },
-        driver: driver(scenario),
-        harvest: harvest(scenario)?,
+        driver,
+        harvest,
         vh: virtual_drives(scenario)?,
         chain: chain(scenario),
     })
@@ -85,6 +89,24 @@ fn driver(scenario: &JbofScenario) -> DriverConfig {
         silent_periods: section.silent_periods.unwrap_or(base.silent_periods),
         io_timeout: section.io_timeout.map_or(base.io_timeout, |time| time.0),
     }
+}
+
+/// A lender takes memory back by force from a borrower that does not answer. The driver must have given that borrower up by then:
+/// its clients would read through a map that others write over.
+///
+/// Errors: a driver that looks too rarely.
+fn notices_in_time(driver: &DriverConfig, harvest: &HarvestConfig) -> Result<(), ScenarioError> {
+    let look = driver.period.unwrap_or(harvest.period);
+    let spans = |periods: u32, period: SimSpan| u128::from(periods) * u128::from(period.as_ps());
+    if spans(harvest.withdraw_periods, harvest.period) > spans(driver.silent_periods, look) {
+        return Ok(());
+    }
+    let message = format!(
+        "a lender takes its memory back after {} periods of {}, and the driver gives a silent drive up after {} looks, one in {look} (host.silent_periods): clients \
+         would read through segments that are the lender's again; give more harvest.withdraw_periods, or fewer host.silent_periods",
+        harvest.withdraw_periods, harvest.period, driver.silent_periods,
+    );
+    Err(ScenarioError::value("harvest.withdraw_periods", message))
 }
 
 fn fabric(scenario: &JbofScenario) -> FabricConfig {
