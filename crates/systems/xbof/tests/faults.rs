@@ -182,7 +182,7 @@ const ONCE_FAILED: [(&str, &[(&str, u64)]); 5] = [
     ),
     // Data that a read had found before power was cut was taken for another's, which had got its number.
     (
-        "seed=49169;size=65;stall3@e204+900us;lose3@r208+7ms;lose0@r35+7ms",
+        "seed=49169;size=70;stall3@e204+900us;lose3@r208+7ms;lose0@r35+7ms",
         &[("commands redirected", 100), ("commands sent again", 100), ("drives reset", 2)],
     ),
 ];
