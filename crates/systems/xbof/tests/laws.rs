@@ -157,9 +157,9 @@ fn a_stream_that_ends_in_the_warm_up_leaves_nothing_to_measure() {
 fn an_unloaded_read_takes_the_sum_of_its_parts() {
     let list = ["workload.pattern=uniform", "workload.size=4 KiB", "workload.depth=1"];
     let figures = run(Design::Conv, &settings(&list));
-    // Host 2 us on a core and 8 us off it; firmware 2264 cycles and a 70 ns stall; sensing 45 us on average;
+    // Host 2 us on a core and 8 us off it; firmware 1543 cycles and a 70 ns stall; sensing 45 us on average;
     // 16 KiB over the bus in 6.83 us; 4 KiB at 14 GB/s in 0.29 us.
-    let parts = 2.0 + 8.0 + 2.264 + 0.07 + 45.0 + 6.827 + 0.293;
+    let parts = 2.0 + 8.0 + 1.543 + 0.07 + 45.0 + 6.827 + 0.293;
     let found = figures.latency().mean_us();
     assert!((found / parts - 1.0).abs() < 0.01, "{found} us against {parts} us");
 }
@@ -187,12 +187,12 @@ fn saturated_drives_are_as_fast_as_their_slowest_part() {
     assert!((reads / 14.0 - 1.0).abs() < 0.005, "the DMA engine reads 14 GB/s, not {reads}");
     let writes = throughput(Design::Conv, &["workload.read_share=0.0"]);
     assert!((writes / 10.0 - 1.0).abs() < 0.005, "the DMA engine writes 10 GB/s, not {writes}");
-    // Three cores of 1 GHz, 872 + 16 x 1392 cycles and 16 x 70 ns each.
-    let bound = 3.0 * 65_536.0 / (872.0 + 16.0 * 1462.0);
+    // Three cores of 1 GHz, 103 + 16 x 1440 cycles and 16 x 70 ns each.
+    let bound = 3.0 * 65_536.0 / (103.0 + 16.0 * 1510.0);
     let shrunk = throughput(Design::Shrunk, &[]);
     assert!((shrunk / bound - 1.0).abs() < 0.005, "{shrunk} GB/s against {bound}");
     // Services before each command.
-    let bound = 3.0 * 65_536.0 / (872.0 + 4.0 * 2500.0 + 16.0 * 1462.0);
+    let bound = 3.0 * 65_536.0 / (103.0 + 4.0 * 2500.0 + 16.0 * 1510.0);
     let served = throughput(Design::Shrunk, &["chain.services=4", "chain.cycles=2500"]);
     assert!((served / bound - 1.0).abs() < 0.005, "{served} GB/s against {bound} with services");
     let on_host = throughput(Design::Shrunk, &["chain.services=4", "chain.cycles=2500", "chain.placement=host"]);
