@@ -38,7 +38,7 @@ impl Job {
         Self { busy: self.busy / all * some, stall: self.stall / all * some, slices, ..*self }
     }
 
-    /// What is left behind the first `slices`, of which there are more.
+    /// The rest of it behind the first `slices`, of which there are more.
     fn rest(&self, slices: u32) -> Self {
         let done = self.first(slices);
         Self { busy: self.busy - done.busy, stall: self.stall - done.stall, slices: self.slices - done.slices, ..*self }
@@ -97,7 +97,7 @@ pub(crate) struct Started {
     pub(crate) ends: SimTime,
 }
 
-/// What a core has come to.
+/// How far a core has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The end of the job with this tag; the core is idle.
