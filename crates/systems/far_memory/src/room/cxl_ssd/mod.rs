@@ -76,6 +76,7 @@ fn base(settings: &[String], files: &'static dyn Files) -> Result<Base, Scenario
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Program;
     use flashyard_describe::NoFiles;
     use flashyard_describe::reproduce::assert_complete;
 
@@ -94,6 +95,20 @@ mod tests {
             let mut endpoint = flashyard_memory::Endpoint::new(parts.endpoint).expect("it is possible");
             program.warm(&mut endpoint, &flashyard_memory::AnnotationRules::default(), 1, 1).expect("it is warmed");
             assert!(endpoint.is_full(), "{name}");
+        }
+    }
+
+    #[test]
+    fn vectors_of_stream_do_not_meet_in_one_bank() {
+        let base = base(&[], &NoFiles).expect("the settings are good");
+        let dram = base.memory.parts(false, 1).expect("the parts are good").dram;
+        let round = u64::from(dram.channels) * u64::from(dram.banks) * u64::from(dram.row_bytes);
+        let Program::Stream { elements, .. } = base.memory.program("add", 1).expect("it is in the scenario") else {
+            panic!("it is STREAM");
+        };
+        // From one vector to the next, and from one of 64 threads to the next.
+        for bytes in [elements * 8, elements / 64 * 8] {
+            assert_ne!(bytes % round, 0, "{bytes} bytes on, an address is in its bank again");
         }
     }
 

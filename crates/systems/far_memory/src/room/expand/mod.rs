@@ -76,8 +76,10 @@ fn base(settings: &[String], files: &'static dyn Files) -> Result<Base, Scenario
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::Program;
     use flashyard_describe::NoFiles;
     use flashyard_describe::reproduce::{NamedRun, assert_complete};
+    use flashyard_memory::{Accesses, MediumConfig, PAGE_BYTES, Strides};
 
     #[test]
     fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {
@@ -112,6 +114,26 @@ mod tests {
             let misses = point.misses_per_thousand;
             assert!((misses / 11.03 - 1.0).abs() < 0.02, "{misses} of {} instructions", point.instructions);
             assert!(point.seconds > 0.0 && point.interval_ns[0] > 0.0 && point.interval_ns[0] <= point.interval_ns[1]);
+        }
+    }
+
+    #[test]
+    fn streams_of_a_program_begin_on_dies_of_their_own() {
+        let base = base(&[], &NoFiles).expect("the settings are good");
+        let parts = base.memory.parts(false, 1).expect("the parts are good");
+        let MediumConfig::Flash(flash) = parts.endpoint.medium else { panic!("the device has flash") };
+        let dies = u64::from(flash.geometry.dies());
+        for name in ["bwaves", "leslie3d", "lbm"] {
+            let Program::Strides(config) = base.memory.program(name, 1).expect("it is in the scenario") else {
+                panic!("{name} has streams");
+            };
+            let mut streams = Strides::new(&config).expect("it is possible");
+            // Streams take turns from the first on. Pages that were written in their order go round the dies.
+            let first = (0..config.streams).filter_map(|_| streams.next_access());
+            let mut on: Vec<u64> = first.map(|access| access.address / PAGE_BYTES % dies).collect();
+            on.sort_unstable();
+            on.dedup();
+            assert_eq!(on.len(), config.streams as usize, "{name}: {on:?}");
         }
     }
 
