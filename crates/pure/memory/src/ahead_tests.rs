@@ -248,6 +248,25 @@ fn a_latency_that_is_taken_too_small_makes_pushes_late() {
 }
 
 #[test]
+fn a_device_that_knows_its_medium_is_in_time_for_arrivals_that_vary() {
+    // Arrivals 200 and 300 ns apart: ten of them give a mean that is 6 ns too great or too small for each request ahead.
+    let timeliness = |medium| {
+        let lines: Vec<u64> = (0..2000).collect();
+        let oracle = Oracle::new(OracleConfig { coverage: 1.0, accuracy: 1.0 }, lines, Rng::named(1, "test"));
+        let device = Fixed { staged: SimSpan::from_us(3), line: SimSpan::from_ns(50) };
+        let plain = config(Place::Device, 0);
+        let known = AheadConfig { end_to_end: plain.end_to_end + medium, ..plain };
+        let mut memory = Ahead::new(known, Expander::new(path(0), device), oracle);
+        for line in 0..2000 {
+            load(&mut memory, AT(250 * line + 50 * (line % 2)), line);
+        }
+        memory.counters().timeliness().expect("there are predictions")
+    };
+    let (without, with) = (timeliness(SimSpan::ZERO), timeliness(SimSpan::from_us(3)));
+    assert!(without < 0.7 && with >= 0.95, "{without} {with}");
+}
+
+#[test]
 fn coverage_and_accuracy_that_are_set_are_found_however_slow_the_medium_is() {
     for (share, late) in [(0.25, 0), (0.75, 0), (0.9, 560), (1.0, 0)] {
         let lines: Vec<u64> = (0..20_000).collect();

@@ -73,6 +73,15 @@ impl EndpointConfig {
     pub fn stage_time(&self) -> SimSpan {
         if self.stages_lines() { self.medium.line_read() } else { self.medium.page_read() }
     }
+
+    /// Time that an idle medium takes for a load: nothing where internal DRAM keeps what loads bring, since most find their page there. \[A\]
+    pub fn load_time(&self) -> SimSpan {
+        match (self.caches_loads, self.reads_lines) {
+            (true, _) => SimSpan::ZERO,
+            (false, true) => self.medium.line_read(),
+            (false, false) => self.medium.page_read(),
+        }
+    }
 }
 
 /// Counts of an endpoint.

@@ -573,7 +573,7 @@ impl Core {
         self.fraction += instructions * step;
         self.now += SimSpan::from_ps(self.fraction >> 16);
         self.fraction &= 0xffff;
-        let opens = self.queue.window_opens(self.number, self.now);
+        let opens = self.queue.window_opens(self.number, self.now, step);
         self.counters.stalls.window += opens.since(self.now);
         self.advance_to(opens);
         let place = self.queue.place_at(self.now);

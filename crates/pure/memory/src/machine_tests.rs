@@ -93,6 +93,16 @@ fn the_reorder_window_bounds_what_overlaps() {
 }
 
 #[test]
+fn a_load_hides_no_more_instructions_than_the_window_holds() {
+    // A load in 2,240 instructions, which take 140 ns: a window of 224 dispatches 14 ns of them while the load before it waits.
+    let mut machine = machine(config(), 1000);
+    let sparse = (0..100_u64).map(|load| Access { address: load * 64, gap: 2239, ..Access::default() });
+    machine.run(&mut [sparse.collect::<Vec<_>>().into_iter()], u64::MAX);
+    let took = machine.drained().since(SimTime::ZERO).as_ns();
+    assert!((113_000..113_300).contains(&took), "{took}");
+}
+
+#[test]
 fn accesses_past_the_caches_go_one_at_a_time() {
     let mut machine = machine(MachineConfig { levels: Vec::new(), uncached_from: Some(0), ..config() }, 1000);
     machine.run(&mut [loads([0; 50], false)], u64::MAX);

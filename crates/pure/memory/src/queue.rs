@@ -1,6 +1,6 @@
 //! The load/store queue and the reorder window, in program order.
 
-use flashyard_units::SimTime;
+use flashyard_units::{SimSpan, SimTime};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
@@ -58,12 +58,15 @@ impl AccessQueue {
         entry.retired
     }
 
-    /// When instruction `number` fits into the reorder window: not before the instruction a window ahead has retired.
+    /// When instruction `number` is dispatched: not before the instruction a window ahead has retired, and those from its window on
+    /// have been dispatched since, one in `step`, a time in 65,536ths of a picosecond.
     #[inline]
-    pub(crate) fn window_opens(&mut self, number: u64, now: SimTime) -> SimTime {
+    pub(crate) fn window_opens(&mut self, number: u64, now: SimTime, step: u64) -> SimTime {
         let mut opens = now;
-        while self.first < self.count && self.at(self.first).number + self.window <= number {
-            opens = opens.max(self.leave());
+        while self.first < self.count {
+            let fits_with = self.at(self.first).number + self.window;
+            let Some(beyond) = number.checked_sub(fits_with) else { break };
+            opens = opens.max(self.leave() + SimSpan::from_ps((beyond * step) >> 16));
         }
         opens
     }
@@ -108,6 +111,9 @@ impl AccessQueue {
 mod tests {
     use super::*;
 
+    /// A picosecond for an instruction.
+    const STEP: u64 = 1 << 16;
+
     const fn at(ps: u64) -> SimTime {
         SimTime::from_ps(ps)
     }
@@ -116,10 +122,20 @@ mod tests {
     fn a_load_holds_the_window_and_a_store_does_not() {
         let mut queue = AccessQueue::new(4, 10);
         queue.push(1, false, at(0), at(1000));
-        assert_eq!(queue.window_opens(11, at(5)), at(5), "the store retired at once");
+        assert_eq!(queue.window_opens(11, at(5), STEP), at(5), "the store retired at once");
         queue.push(12, true, at(5), at(700));
-        assert_eq!(queue.window_opens(21, at(6)), at(6));
-        assert_eq!(queue.window_opens(22, at(6)), at(700));
+        assert_eq!(queue.window_opens(21, at(6), STEP), at(6));
+        assert_eq!(queue.window_opens(22, at(6), STEP), at(700));
+    }
+
+    #[test]
+    fn instructions_beyond_the_window_are_dispatched_once_it_opens() {
+        let mut queue = AccessQueue::new(4, 10);
+        queue.push(1, true, at(0), at(700));
+        queue.push(3, true, at(0), at(720));
+        assert_eq!(queue.window_opens(31, at(60), STEP), at(738), "18 after the second one retired");
+        queue.push(31, true, at(738), at(1000));
+        assert_eq!(queue.window_opens(46, at(755), STEP), at(1005), "five after the tenth behind it");
     }
 
     #[test]
@@ -137,7 +153,7 @@ mod tests {
     fn loads_of_the_window_are_counted() {
         let mut queue = AccessQueue::new(64, 8);
         for number in 1..=40_u64 {
-            queue.window_opens(number, at(0));
+            queue.window_opens(number, at(0), STEP);
             if number % 2 == 0 {
                 queue.push(number, true, at(0), at(0));
             }

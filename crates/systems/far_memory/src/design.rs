@@ -149,8 +149,9 @@ pub struct Parts {
 impl Parts {
     /// The hierarchy that firmware finds behind the only root port: a device with so many pages behind the switches of `path`.
     fn topology(&self, path: &PathConfig, pages: u32) -> Result<Topology, MemoryError> {
-        // [A] a device says of itself what a line of its internal DRAM takes where another row is open
-        let own = self.endpoint.controller + self.endpoint.dram.row_miss();
+        // [P] sheet micro-expand §3.7: the estimate of time considers the latency of the medium. [A] with it goes a line of internal DRAM
+        // where another row is open
+        let own = self.endpoint.controller + self.endpoint.dram.row_miss() + self.endpoint.load_time();
         let device = Node::device(Bytes::new(u64::from(pages) * PAGE_BYTES), own).behind(path.switches);
         let range = "as many as 256 buses have, two each";
         let too_many = || MemoryError::Range { name: "switches", value: path.switches.into(), range };
@@ -163,7 +164,7 @@ impl Parts {
     }
 
     /// Latencies of a device of so many pages behind CXL.
-    fn latencies(&self, pages: u32) -> Result<Latencies, MemoryError> {
+    pub(crate) fn latencies(&self, pages: u32) -> Result<Latencies, MemoryError> {
         let of = |switches| -> Result<SimSpan, MemoryError> {
             let path = PathConfig { switches, ..self.cxl };
             let mut topology = self.topology(&path, pages)?;

@@ -76,6 +76,7 @@ fn base(settings: &[String], files: &'static dyn Files) -> Result<Base, Scenario
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::design::Parts;
     use crate::program::Program;
     use flashyard_describe::NoFiles;
     use flashyard_describe::reproduce::{NamedRun, assert_complete};
@@ -114,6 +115,19 @@ mod tests {
             let misses = point.misses_per_thousand;
             assert!((misses / 11.03 - 1.0).abs() < 0.02, "{misses} of {} instructions", point.instructions);
             assert!(point.seconds > 0.0 && point.interval_ns[0] > 0.0 && point.interval_ns[0] <= point.interval_ns[1]);
+        }
+    }
+
+    #[test]
+    fn a_device_counts_its_medium_in_its_own_latency() {
+        let base = base(&[], &NoFiles).expect("the settings are good");
+        for medium in [None, Some("pmem"), Some("dram")] {
+            let mut parts = base.memory.parts_on(medium, 1).expect("the parts are good");
+            let end_to_end = |parts: &Parts| parts.latencies(1000).expect("it is enumerated").end_to_end;
+            let whole = end_to_end(&parts);
+            assert!(whole >= parts.endpoint.medium.line_read(), "{medium:?}: {whole:?}");
+            parts.endpoint.caches_loads = true;
+            assert!(end_to_end(&parts) < whole, "internal DRAM that keeps what loads bring answers most of them");
         }
     }
 
