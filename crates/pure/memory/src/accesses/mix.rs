@@ -10,8 +10,9 @@ use crate::error::MemoryError;
 use flashyard_cxl::CACHE_LINE_BYTES;
 use flashyard_kernel::Rng;
 
-/// Functions of a program.
-pub(crate) const FUNCTIONS: usize = 64;
+/// Functions of a program. [D] sheet micro-cxl-ssd §7: of a quarter of the commonly used functions, and of eight, the source says half: eight
+/// are a quarter of 32
+pub(crate) const FUNCTIONS: usize = 32;
 
 /// Lines that stay in the nearest level. [A] a quarter of the smallest such level of the sources
 const HOT_LINES: u64 = 256;
@@ -95,7 +96,7 @@ impl Mix {
         }
         let part_lines = config.footprint / CACHE_LINE_BYTES / FUNCTIONS as u64;
         if part_lines < 64 || config.warm_lines == 0 {
-            let range = "a page for each of 64 functions, and a line that the last level answers";
+            let range = "a page for each of 32 functions, and a line that the last level answers";
             return Err(MemoryError::Range { name: "footprint in bytes", value: config.footprint, range });
         }
         let weight = |rank: usize| libm::pow((rank + 1) as f64, -config.skew);
@@ -269,7 +270,7 @@ mod tests {
         close(loads as f64 / 1e6, 2.0 / 3.0);
         close(misses as f64 / instructions as f64 * 1e3, 3.0);
         close(f64::from(warm) / (f64::from(warm) + misses as f64), 0.25);
-        let whole: f64 = (1..=64).map(|rank| libm::pow(f64::from(rank), -0.8)).sum();
+        let whole: f64 = (1..=FUNCTIONS).map(|rank| libm::pow(rank as f64, -0.8)).sum();
         close(by_function[0] as f64 / misses as f64, 1.0 / whole);
     }
 

@@ -16,6 +16,7 @@ pub use btree::{BPlusTree, BPlusTreeConfig, TreeLookups};
 pub use graph::{Graph, GraphRegions, Rmat};
 pub use journal::{Commit, Journal, JournalConfig};
 pub use kernels::{Components, ShortestPaths, Triangles};
+pub(crate) use mix::FUNCTIONS;
 pub use mix::{Mix, MixConfig};
 pub use regular::{Chase, Placed, Strides, StridesConfig};
 pub use slab_tree::{SlabLookups, SlabTree};

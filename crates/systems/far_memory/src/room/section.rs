@@ -25,8 +25,8 @@ pub(super) static SECTIONS: [&Section; 1] = [&MEMORY];
 static MEMORY: Section =
     Section::of::<MemorySection>("memory", &[("memory", &[Purpose::Run])]).with_files(&["memory.trace"]);
 
-/// Exponent of the shares of functions. [D] sheet micro-cxl-ssd §7: 8 of 64 functions make 50.5 % of storage accesses
-const SKEW: f64 = 0.882_328_943_665_343;
+/// Exponent of the shares of functions. [D] sheet micro-cxl-ssd §7: 8 of 32 functions make 50.5 % of storage accesses
+const SKEW: f64 = 0.643_451_541_176_213;
 
 /// Lines of the region that the nearest level does not hold and the next one does. [A] 80 KiB, a quarter more than the L1
 const WARM_LINES: u64 = 1280;

@@ -79,6 +79,8 @@ mod tests {
     use crate::program::Program;
     use flashyard_describe::NoFiles;
     use flashyard_describe::reproduce::assert_complete;
+    use flashyard_kernel::Rng;
+    use flashyard_memory::{AnnotationRules, Mix};
 
     #[test]
     fn every_row_of_the_sheet_has_a_number_and_every_number_a_row() {
@@ -96,6 +98,22 @@ mod tests {
             program.warm(&mut endpoint, &flashyard_memory::AnnotationRules::default(), 1, 1).expect("it is warmed");
             assert!(endpoint.is_full(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_quarter_of_the_functions_makes_half_of_the_misses() {
+        let base = base(&[], &NoFiles).expect("the settings are good");
+        let rules = AnnotationRules { bufferable: Some(0.25), ..AnnotationRules::default() };
+        let Program::Mix(config) = base.memory.program("gcc", 1).expect("it is in the scenario") else {
+            panic!("it goes by its rates");
+        };
+        let mix = Mix::new(&config, Rng::named(1, "test")).expect("it is possible");
+        let share_of = |function: u16| {
+            let first = usize::from(function);
+            mix.share_of_first(first + 1) - mix.share_of_first(first)
+        };
+        let covered: f64 = (0..64).filter(|&function| rules.covers(function)).map(share_of).sum();
+        assert!((covered - 0.505).abs() < 0.001, "{covered}");
     }
 
     #[test]
