@@ -70,8 +70,8 @@ impl Rows {
         }
         let (first, count) = (first as u8, (alike >> first).trailing_ones() as u8);
         let mut part = Written::NOTHING;
-        for data in 0..WIDTH_MAX {
-            if rows[data] & bit > 0 {
+        for (data, rows) in rows.iter().enumerate().take(WIDTH_MAX) {
+            if rows & bit > 0 {
                 (part.first[data], part.blocks[data]) = (first, count);
                 left.first[data] += count;
                 left.blocks[data] -= count;

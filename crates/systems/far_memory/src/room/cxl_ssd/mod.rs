@@ -95,7 +95,7 @@ mod tests {
         for name in ["cactus-loads", "add"] {
             let program = base.memory.program(name, 1).expect("it is in the scenario");
             let mut endpoint = flashyard_memory::Endpoint::new(parts.endpoint).expect("it is possible");
-            program.warm(&mut endpoint, &flashyard_memory::AnnotationRules::default(), 1, 1).expect("it is warmed");
+            program.warm(&mut endpoint, &AnnotationRules::default(), 1, 1).expect("it is warmed");
             assert!(endpoint.is_full(), "{name}");
         }
     }
