@@ -179,6 +179,9 @@ fn a_mirror_of_borrowed_pieces_holds_what_is_written() {
     assert_eq!(posted(&board, "a"), None, "it has left");
 }
 
+/// Between two requests of the load: it lasts for as long as leases do, and tests beside it want the processors too.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// Writes and reads through a volume, checks every block, and does `act` meanwhile. No request may fail.
 fn under_load(server: &Server, act: impl FnOnce()) {
     let stop = AtomicBool::new(false);
@@ -189,11 +192,13 @@ fn under_load(server: &Server, act: impl FnOnce()) {
                 version = version % 250 + 1;
                 for first in (0..BLOCKS - 32).step_by(32) {
                     volume.write(first, &stamped(first, 32, version)).expect("no write fails");
+                    std::thread::sleep(PAUSE);
                 }
                 for first in (0..BLOCKS - 32).step_by(32) {
                     let found = read(&mut volume, first, 32);
                     // Bytes of 32 blocks are no message.
                     assert!(found == Ok(stamped(first, 32, version)), "block {first}: {:?}", found.err());
+                    std::thread::sleep(PAUSE);
                 }
             }
             version

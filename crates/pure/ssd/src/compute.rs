@@ -2,7 +2,8 @@
 //!
 //! Firmware cuts commands into slices of 4 KB, and a core asks for the next queue between two slices. A job whose queue alone
 //! has work *runs* on through all of its slices, which is one event. Work that comes to another queue meanwhile cuts the run
-//! short at the end of the slice under way: the rest of the job then waits at the front of its queue.
+//! short at the end of the slice under way: the rest of the job then waits at the front of its queue. The agent's work is short,
+//! and cuts one core's run for each of its jobs.
 //!
 //! Source: \[P\] source of XBOF §2.1 for slices; \[A\] that cores take turns between them. SimpleSSD schedules each piece of
 //! firmware for itself.
@@ -209,12 +210,13 @@ impl ComputeEnd {
         self.idle = all_idle(self.cores());
     }
 
-    /// A run of `core` was to end `now`.
+    /// A run of `core` was to end `now`, or before.
     #[inline]
     pub(crate) fn end(&mut self, now: SimTime, core: u8) -> Ended {
         let bit = 1 << core;
         let Running { queue, job, slices, ends, .. } = self.running[core as usize];
-        if self.idle & bit != 0 || ends != now {
+        // Events may come late, since firmware may stand still.
+        if self.idle & bit != 0 || ends > now {
             return Ended::Nothing;
         }
         self.long &= !bit;
@@ -282,22 +284,36 @@ impl ComputeEnd {
         Started { core, ends }
     }
 
-    /// Cores whose runs jobs that wait in `queue` cut short: those with long runs of other queues, once the queue has work that no
-    /// idle core takes.
+    /// Cores whose runs a job cuts short that has come to `queue` and found no idle core: those with long runs of other queues.
+    /// A job of the agent takes one core and gives it back when it ends, so that the first core to end a slice is enough.
     #[inline]
-    pub(crate) fn to_cut(&self, queue: usize) -> u32 {
+    pub(crate) fn to_cut(&self, now: SimTime, queue: usize) -> u32 {
         let cores = self.long & !self.queues[queue].long;
-        if cores == 0 || self.queues[queue].jobs.is_empty() { 0 } else { cores }
+        if cores == 0 || self.queues[queue].jobs.is_empty() {
+            0
+        } else if queue == 0 {
+            self.first_to_end_a_slice(now, cores)
+        } else {
+            cores
+        }
+    }
+
+    fn first_to_end_a_slice(&self, now: SimTime, cores: u32) -> u32 {
+        let of_mask = (0..self.cores()).filter(|core| cores >> core & 1 == 1);
+        let first = of_mask.min_by_key(|&core| {
+            let run = &self.running[core as usize];
+            run.began + run.job.first(run.reached(now)).span()
+        });
+        first.map_or(0, |core| 1 << core)
     }
 
     /// Cuts the run of `core` short at the end of the slice under way; `None` where that is the last one.
     pub(crate) fn cut(&mut self, now: SimTime, core: u8) -> Option<Started> {
-        let Running { queue, job, slices, began, .. } = self.running[core as usize];
+        let run = self.running[core as usize];
+        let Running { queue, job, slices, began, .. } = run;
         self.long &= !(1 << core);
         self.queues[queue].long &= !(1 << core);
-        let slice = job.first(1).span().as_ps().max(1);
-        let reached = now.max(began).since(began).as_ps().div_ceil(slice).max(1);
-        let reached = u32::try_from(reached).map_or(slices, |reached| reached.min(slices));
+        let reached = run.reached(now);
         if reached == slices {
             return None;
         }
@@ -335,6 +351,13 @@ impl Running {
         began: SimTime::ZERO,
         ends: SimTime::ZERO,
     };
+
+    /// Slices that have ended when the one under way has.
+    fn reached(&self, now: SimTime) -> u32 {
+        let slice = self.job.first(1).span().as_ps().max(1);
+        let reached = now.max(self.began).since(self.began).as_ps().div_ceil(slice).max(1);
+        u32::try_from(reached).map_or(self.slices, |reached| reached.min(self.slices))
+    }
 }
 
 /// A bit for each of up to 32 cores.
@@ -492,13 +515,15 @@ mod tests {
         /// Tags and ends of jobs, in the order in which they ended.
         ended: Vec<(u32, SimTime)>,
         demand: SimSpan,
+        /// Until when firmware stands still: events before it come then.
+        hangs: SimTime,
     }
 
     impl Cores {
         fn new(cores: u32, weights: &[u32]) -> Self {
             let compute = ComputeEnd::new(cores, weights, SimSpan::ZERO);
             let (now, demand) = (SimTime::ZERO, SimSpan::ZERO);
-            Self { compute, now, ends: BTreeSet::new(), scheduled: 0, ended: Vec::new(), demand }
+            Self { compute, now, ends: BTreeSet::new(), scheduled: 0, ended: Vec::new(), demand, hangs: now }
         }
 
         fn schedule(&mut self, run: Started) {
@@ -510,7 +535,7 @@ mod tests {
             while let Some(run) = self.compute.start_next(self.now) {
                 self.schedule(run);
             }
-            let cores = queue.map_or(0, |queue| self.compute.to_cut(queue));
+            let cores = queue.map_or(0, |queue| self.compute.to_cut(self.now, queue));
             for core in (0..32).filter(|core| cores >> core & 1 == 1) {
                 let run = self.compute.cut(self.now, core);
                 run.into_iter().for_each(|run| self.schedule(run));
@@ -520,14 +545,26 @@ mod tests {
                 self.demand,
                 "all demand is booked or waits"
             );
+            self.check_turns();
+        }
+
+        /// No run goes on beyond its slice while another submission queue has work, nor do more of them while the agent has.
+        fn check_turns(&self) {
+            let agent = self.compute.queues[0].jobs.len();
+            let (mut soon, mut others) = (0, 0);
             for core in (0..self.compute.cores()).filter(|core| self.compute.idle >> core & 1 == 0) {
                 let run = &self.compute.running[core as usize];
-                let waits = self.compute.others_wait(run.queue) && run.queue > 0;
-                let left = run.ends.since(self.now);
-                let slice = run.job.span() / u64::from(run.job.slices);
+                if run.queue == 0 {
+                    continue;
+                }
+                let left = run.ends.max(self.now).since(self.now);
                 let rounding = SimSpan::from_ps(u64::from(run.job.slices));
-                assert!(!waits || left <= slice + rounding, "a run goes on for {left} though another queue has work");
+                let ends_soon = left <= run.job.span() / u64::from(run.job.slices) + rounding;
+                let waiting = self.compute.waiting() as usize - self.compute.queues[run.queue].jobs.len() - agent;
+                assert!(waiting == 0 || ends_soon, "a run goes on for {left} though another queue has work");
+                (soon, others) = (soon + usize::from(ends_soon), others + 1);
             }
+            assert!(soon >= agent.min(others), "{agent} jobs of the agent wait, and {soon} of {others} runs end soon");
         }
 
         fn enqueue(&mut self, queue: usize, job: Job) {
@@ -538,12 +575,12 @@ mod tests {
 
         /// Lets time pass until `time`.
         fn until(&mut self, time: SimTime) {
-            while let Some(&(ends, number, core)) = self.ends.first().filter(|end| end.0 <= time) {
+            while let Some(&(ends, number, core)) = self.ends.first().filter(|end| end.0.max(self.hangs) <= time) {
                 self.ends.remove(&(ends, number, core));
-                self.now = ends;
-                match self.compute.end(ends, core) {
+                self.now = self.now.max(ends).max(self.hangs);
+                match self.compute.end(self.now, core) {
                     Ended::Job(tag) => {
-                        self.ended.push((tag, ends));
+                        self.ended.push((tag, self.now));
                         self.start(None);
                     }
                     Ended::Slice(queue) => self.start(Some(queue)),
@@ -588,6 +625,20 @@ mod tests {
     }
 
     #[test]
+    fn a_job_of_the_agent_cuts_the_run_that_ends_a_slice_first() {
+        let mut cores = Cores::new(2, &[1]);
+        cores.enqueue(1, sliced(1, 64));
+        cores.until(SimTime::from_ps(300_000));
+        cores.enqueue(1, sliced(2, 64));
+        cores.until(SimTime::from_ps(10_100_000));
+        cores.enqueue(0, job(9));
+        cores.until(at_us(100));
+        // The second core ends a slice at 10.3 us; the first goes through.
+        assert_eq!(cores.ended, [(9, SimTime::from_ps(11_300_000)), (1, at_us(64)), (2, SimTime::from_ps(65_300_000))]);
+        assert_eq!(cores.scheduled, 5);
+    }
+
+    #[test]
     fn a_queue_that_alone_has_work_costs_one_event_a_job() {
         let mut cores = Cores::new(2, &[2, 1]);
         (0..10).for_each(|tag| cores.enqueue(1, sliced(tag, 64)));
@@ -602,6 +653,24 @@ mod tests {
         cores.enqueue(1, job(1));
         cores.until(at_us(100));
         assert_eq!((cores.ended[0], cores.scheduled), ((0, at_us(64)), 2));
+    }
+
+    #[test]
+    fn cores_go_on_after_firmware_has_stood_still() {
+        let mut cores = Cores::new(2, &[2, 1]);
+        cores.enqueue(1, sliced(1, 64));
+        cores.enqueue(1, sliced(2, 3));
+        cores.until(SimTime::from_ps(500_000));
+        // The longer run is cut short, so that one event of it is stale; all come late.
+        cores.enqueue(2, sliced(3, 2));
+        cores.hangs = at_us(80);
+        cores.until(at_us(79));
+        assert_eq!(cores.ended, []);
+        cores.until(at_us(300));
+        let mut tags: Vec<u32> = cores.ended.iter().map(|end| end.0).collect();
+        tags.sort_unstable();
+        assert_eq!((tags, cores.compute.busy()), (vec![1, 2, 3], SimSpan::from_us(69)));
+        assert_eq!(cores.compute.idle, all_idle(2));
     }
 
     #[test]
@@ -626,12 +695,16 @@ mod tests {
             cores in 1_u32..4,
             weights in prop::collection::vec(1_u32..4, 1..4),
             jobs in prop::collection::vec((0_u64..40_000_000, 0_usize..4, 1_u32..65, 1_u64..3_000_000, 0_u64..100_000), 1..120),
+            hangs in prop::collection::vec(0_u64..100_000_000, 120),
         ) {
             let mut cores = Cores::new(cores, &weights);
             let held = |cores: &Cores| cores.compute.queues.iter().map(|queue| queue.jobs.capacity()).sum::<usize>();
             let before = held(&cores);
             let mut all = Vec::new();
-            for (tag, (gap, queue, slices, busy, stall)) in (0..).zip(jobs) {
+            for (tag, ((gap, queue, slices, busy, stall), hang)) in (0..).zip(jobs.into_iter().zip(hangs)) {
+                if hang < 10_000_000 {
+                    cores.hangs = SimTime::from_ps(cores.now.as_ps() + hang);
+                }
                 cores.until(SimTime::from_ps(cores.now.as_ps() + gap));
                 let (busy, stall) = (SimSpan::from_ps(busy * u64::from(slices) + 1), SimSpan::from_ps(stall * u64::from(slices)));
                 // Few enough that queues never need more room than they begin with.

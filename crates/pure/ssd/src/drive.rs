@@ -106,9 +106,8 @@ impl Drive {
                 self.moving.len() - 1
             });
             self.moving[number] = Some(row);
-            self.enqueue_move(number);
+            self.enqueue_move(now, number, out);
         }
-        self.start_jobs(now, AGENT, out);
     }
 
     /// A power cut has ended garbage collection: no row is to be moved any more.
@@ -116,19 +115,19 @@ impl Drive {
         self.moving.clear();
     }
 
-    fn enqueue_move(&mut self, number: usize) {
+    fn enqueue_move(&mut self, now: SimTime, number: usize, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         let Some(row) = self.moving[number] else { return };
         let DriveConfig { firmware, core_clock, .. } = &self.data.config;
         let slices = self.data.ftl.valid_in_row(row).count() as u64;
         let busy = core_clock.span_of(firmware.cycles_per_moved_slice * slices);
         self.own_demand += busy;
         self.compute.enqueue(AGENT, Job { tag: MOVING | number as u32, busy, stall: SimSpan::ZERO, slices: 1 });
+        self.start_jobs(now, AGENT, out);
     }
 
     /// Jobs that a power cut has dropped begin again: the rows have kept their data on flash.
     pub(crate) fn resume_moves(&mut self, now: SimTime, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
-        (0..self.moving.len()).for_each(|number| self.enqueue_move(number));
-        self.start_jobs(now, AGENT, out);
+        (0..self.moving.len()).for_each(|number| self.enqueue_move(now, number, out));
     }
 
     /// A core has finished a job, the owner's or one of garbage collection, or a slice of it.
@@ -173,11 +172,11 @@ impl Drive {
         }
     }
 
-    /// Starts what idle cores can take after work has come to `queue`, for the rest of which other queues' runs make way.
+    /// Starts what idle cores can take after a job has come to `queue`, for which other queues' runs make way.
     #[inline]
     fn start_jobs(&mut self, now: SimTime, queue: usize, out: &mut impl Outbox<DriveEvent, DriveEffect>) {
         self.start_waiting(now, out);
-        let mut cores = self.compute.to_cut(queue);
+        let mut cores = self.compute.to_cut(now, queue);
         while cores != 0 {
             if let Some(run) = self.compute.cut(now, cores.trailing_zeros() as u8) {
                 ends(run, out);

@@ -117,7 +117,20 @@ fn designs_that_need_protection_refuse_drives_without_it() {
     }
 }
 
-/// A lender that was lost once found its borrower's map changed by more than was recorded: by leveling.
+#[test]
+fn firmware_that_stands_still_for_a_moment_goes_on_where_it_was() {
+    for design in ["conv", "shrunk", "xbof"] {
+        let world = world_with(&[&format!("designs=['{design}']")]);
+        for stall in ["stall0@e300+100us", "stall1@e700+100us", "stall1@e1100+100us"] {
+            let outcome = world.run(&format!("seed=1;{stall}").parse().expect("a case"));
+            assert_eq!(outcome.violation, None, "{design}, {stall}");
+            for counter in ["commands sent again", "commands timed out", "drives given up", "drives reset"] {
+                assert_eq!(outcome.counters[counter], 0, "{design}, {stall}: {counter}, {:?}", outcome.counters);
+            }
+        }
+    }
+}
+
 #[test]
 fn coalesced_interrupts_lose_nothing_either() {
     let settings = [
@@ -131,6 +144,7 @@ fn coalesced_interrupts_lose_nothing_either() {
     assert_eq!(report.violations(), 0, "{report}");
 }
 
+/// A lender that was lost once found its borrower's map changed by more than was recorded: by leveling.
 #[test]
 fn drives_that_level_their_wear_lose_nothing_either() {
     for name in ["uneven(100)", "obp(0,2)", "pwl(0)", "dp(0)", "hot-cold-swap(0)"] {

@@ -164,6 +164,9 @@ impl Jbof {
     /// Whether what a lender has done for a command gets into the owner's ring.
     pub(super) fn stores(&mut self, now: SimTime, id: u32) -> bool {
         let (drive, compute) = self.policy.drives_of(id, &self.enclosure);
+        if self.enclosure.waits_for_firmware(now, compute, Event::Store { request: id }) {
+            return false;
+        }
         let stores = self.enclosure.is_reachable(compute) && self.enclosure.is_reachable(drive);
         if !stores && self.enclosure.attempt(id) == Attempt::Live {
             self.lost_on_the_way(now, id);

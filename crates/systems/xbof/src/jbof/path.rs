@@ -171,6 +171,12 @@ impl Jbof {
             }
             return;
         }
+        if let Policy::Lending(lending) = &mut self.policy {
+            let request = &self.enclosure.requests[id as usize];
+            if request.phase != Phase::Agent && lending.compute(id, request.drive) != request.drive {
+                lending.ran(id, request.drive);
+            }
+        }
         if self.enclosure.resilience.is_some() && self.enclosure.ends_withdrawn(id) {
             return;
         }

@@ -37,7 +37,7 @@ impl Lending {
         job.busy += costs.held;
         // Its core waits for remote lines instead of its own DRAM.
         job.stall = remote_stall(enclosure, now, lender, drive, count) + costs.waits;
-        self.ledger.lend(lender, drive, job.busy);
+        self.routes[id as usize].busy = job.busy;
         enclosure.journeys[id as usize].time.add(Cause::InterDrive, job.stall);
         enclosure.begin_job(now, &job, job.stall);
         enclosure.enqueue(now, lender, SHADOW_QUEUES + offer as usize, job);
@@ -87,6 +87,13 @@ impl Lending {
             costs.waits += config.log_commit * records;
         }
         costs
+    }
+
+    /// Books what a lender's core has spent on a command of `drive` that it has run.
+    #[inline]
+    pub(in super::super) fn ran(&mut self, id: u32, drive: DriveId) {
+        let Route { compute, busy, .. } = self.routes[id as usize];
+        self.ledger.lend(compute, drive, busy);
     }
 
     /// A lender's core has finished: it stores the wrapped operations into the owner's ring. The map is not looked up

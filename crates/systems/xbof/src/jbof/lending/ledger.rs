@@ -31,7 +31,7 @@ impl LendingLedger {
         }
     }
 
-    /// Core time of `lender` goes to a command of `borrower`.
+    /// Core time of `lender` has gone to a command of `borrower`.
     #[inline]
     pub(super) fn lend(&mut self, lender: DriveId, borrower: DriveId, busy: SimSpan) {
         self.processor[lender.index() * self.drives + borrower.index()] += busy;

@@ -41,6 +41,8 @@ struct Route {
     generation: u16,
     /// In a shadow queue, or on a lender's core from it.
     in_shadow: bool,
+    /// Core time of a command that a lender has taken.
+    busy: SimSpan,
 }
 
 /// Counter readings at the last tick.
@@ -125,7 +127,7 @@ impl Lending {
     #[inline]
     pub(super) fn choose(&mut self, now: SimTime, id: u32, request: &Request, streams: &[Stream]) {
         let drive = request.drive;
-        let home = Route { compute: drive, offer: 0, generation: 0, in_shadow: false };
+        let home = Route { compute: drive, offer: 0, generation: 0, in_shadow: false, busy: SimSpan::ZERO };
         if self.routes.len() <= id as usize {
             self.routes.resize(id as usize + 1, home);
         }
@@ -157,7 +159,7 @@ impl Lending {
     /// A request has this number now, and its driver has not sent it yet.
     pub(super) fn begin(&mut self, id: u32, drive: DriveId) {
         if let Some(route) = self.routes.get_mut(id as usize) {
-            *route = Route { compute: drive, offer: 0, generation: 0, in_shadow: false };
+            *route = Route { compute: drive, offer: 0, generation: 0, in_shadow: false, busy: SimSpan::ZERO };
         }
     }
 

@@ -167,7 +167,10 @@ fn unwrapped(operation: Operation, first: u32, count: u32) -> (u64, u64) {
     let Jbof { policy: Policy::Lending(lending), enclosure, .. } = &mut world else { unreachable!("the design lends") };
     let request = request(BORROWER, operation, first, count);
     let id = enclosure.new_request(SimTime::ZERO, request);
-    lending.routes.resize(id as usize + 1, Route { compute: LENDER, offer: 0, generation: 0, in_shadow: false });
+    lending.routes.resize(
+        id as usize + 1,
+        Route { compute: LENDER, offer: 0, generation: 0, in_shadow: false, busy: SimSpan::ZERO },
+    );
     let translation = enclosure.drives[BORROWER.index()].data.translate(&request.command(id));
     let reads = translation.as_ref().map_or(0, |translation| translation.reads().len() as u64);
     lending.wrap(id, &request, translation);
@@ -198,7 +201,10 @@ fn commands_that_wait_for_a_lender_are_not_taken_for_its_work_yet() {
     for _ in 0..3 {
         let id = enclosure.new_request(now, request(BORROWER, Operation::Read, 0, 16));
         lending.begin(id, BORROWER);
-        lending.routes.resize(id as usize + 1, Route { compute: LENDER, offer: 0, generation: 0, in_shadow: true });
+        lending.routes.resize(
+            id as usize + 1,
+            Route { compute: LENDER, offer: 0, generation: 0, in_shadow: true, busy: SimSpan::ZERO },
+        );
         lending.arrive(enclosure, now, id);
     }
     let reading = lending.read_monitors(enclosure, LENDER.index(), SimSpan::from_ms(1));
