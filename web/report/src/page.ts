@@ -60,8 +60,7 @@ export function page(document: ReportDocument): Page {
   const designs = places.flatMap((place, index) => {
     const known = all[place];
     if (!known) return [];
-    // The latency of no request is none, and not the least.
-    const result = { ...UNKNOWN, ...known, latency_us: { ...UNKNOWN.latency_us, ...(known.ios === 0 ? {} : known.latency_us) } };
+    const result = { ...UNKNOWN, ...known, latency_us: { ...UNKNOWN.latency_us, ...known.latency_us } };
     const found = document.details[place] ?? { ...EMPTY, name: result.name };
     const detail = { ...found, timeline: { ...found.timeline, drives: found.timeline.drives ?? [] } };
     return [{ index, name: short[place] ?? result.name, hue: hues[index] ?? { light: "#666666", dark: "#b4b4b4" }, result, detail }];

@@ -171,7 +171,7 @@ fn distributions_lending_and_drives_are_those_of_the_report() {
     assert_eq!(column(&lending, "amount"), Values::F64(vec![64.0, 0.0]));
     let drives = table(&path, "drives");
     assert_eq!(column(&drives, "drive"), text(&["ssd0", "ssd1"]));
-    assert_eq!(column(&drives, "latency_p999_us"), Values::F64(vec![101.0; 2]));
+    assert_eq!(column(&drives, "latency_p999_us"), Values::OptionalF64(vec![Some(101.0); 2]));
     assert_eq!(column(&drives, "bom_dollars"), Values::F64(vec![900.0; 2]));
     assert_eq!(column(&drives, "requests"), Values::U64(vec![10; 2]));
     assert_eq!(column(&drives, "settled_seconds"), Values::OptionalF64(vec![Some(0.125); 2]));

@@ -59,8 +59,13 @@ pub struct CacheCounters {
 impl CacheCounters {
     /// Misses for each access; zero before the first.
     pub fn miss_ratio(&self) -> f64 {
+        self.misses_per_access().unwrap_or(0.0)
+    }
+
+    /// The same; absent without an access.
+    pub fn misses_per_access(&self) -> Option<f64> {
         let total = self.local_hits + self.offsite_hits + self.misses;
-        if total == 0 { 0.0 } else { self.misses as f64 / total as f64 }
+        (total > 0).then(|| self.misses as f64 / total as f64)
     }
 
     /// Counts since `before`.
@@ -567,7 +572,8 @@ mod tests {
         let after = CacheCounters { local_hits: 12, offsite_hits: 33, misses: 55, write_backs: 77 };
         let since = CacheCounters { local_hits: 10, offsite_hits: 30, misses: 50, write_backs: 70 };
         assert_eq!((after.since(&before), after.miss_ratio()), (since, 0.55));
-        assert_eq!(CacheCounters::default().miss_ratio(), 0.0);
+        assert_eq!((CacheCounters::default().miss_ratio(), CacheCounters::default().misses_per_access()), (0.0, None));
+        assert_eq!(after.misses_per_access(), Some(0.55));
     }
 
     #[test]

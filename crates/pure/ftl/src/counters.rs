@@ -28,10 +28,12 @@ pub struct FtlCounters {
 impl FtlCounters {
     /// Slots written to flash (data and padding) for each slot the host wrote; 1 before the first.
     pub fn write_amplification(&self) -> f64 {
-        if self.host_slots == 0 {
-            return 1.0;
-        }
-        self.programmed_slots() as f64 / self.host_slots as f64
+        self.amplification().unwrap_or(1.0)
+    }
+
+    /// The same; absent before the first.
+    pub fn amplification(&self) -> Option<f64> {
+        (self.host_slots > 0).then(|| self.programmed_slots() as f64 / self.host_slots as f64)
     }
 
     /// Slots written to flash, padding among them.
@@ -106,6 +108,7 @@ mod tests {
         assert_eq!(counters.reclaim_amplification(), 1.5, "neither leveling nor padding is reclaim");
         let none = FtlCounters::default();
         assert_eq!((none.write_amplification(), none.reclaim_amplification()), (1.0, 1.0));
+        assert_eq!((none.amplification(), counters.amplification()), (None, Some(2.0)));
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub static IOPS: Metric = Metric::number("iops", "Requests", Unit::PerSecond, "r
     .terminal("requests\nk/s", 1e3, 1);
 
 const fn latency(key: &'static str, title: &'static str, about: &'static str) -> Metric {
-    Metric::number(key, title, Unit::Microseconds, about).better(Better::Less).needs(Needs::EqualLoad)
+    Metric::maybe(key, title, Unit::Microseconds, about).better(Better::Less).needs(Needs::EqualLoad)
 }
 
 /// Mean latency, from the application's call to its return. In a closed loop it follows from throughput, so it needs no
@@ -85,12 +85,12 @@ pub static FLASH_UTILIZATION: Metric = Metric::number(
 
 /// Misses of the mapping.
 pub static MAPPING_MISS_RATIO: Metric =
-    Metric::number("mapping_miss_ratio", "Mapping misses", Unit::Share, "mapping misses for each mapping access")
+    Metric::maybe("mapping_miss_ratio", "Mapping misses", Unit::Share, "mapping misses for each mapping access")
         .better(Better::Less)
         .percent("map\nmisses %");
 
 /// Slots written to flash for each slot written.
-pub static WRITE_AMPLIFICATION: Metric = Metric::number(
+pub static WRITE_AMPLIFICATION: Metric = Metric::maybe(
     "write_amplification",
     "Write amplification",
     Unit::Ratio,

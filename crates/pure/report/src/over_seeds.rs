@@ -270,7 +270,7 @@ mod tests {
     fn run(name: &str, seed: u64, throughput: f64, (ios, latency): (u64, f64), broken: &[&str]) -> SeededRun {
         let mut figures = document().report.designs[0].figures.clone();
         figures.set(&THROUGHPUT, throughput * 1e6);
-        figures.set(&LATENCY_MEAN, latency);
+        figures.set(&LATENCY_MEAN, (ios > 0).then_some(latency));
         figures.set(&IOS, ios);
         let laws = Laws { hold: broken.is_empty(), broken: broken.iter().map(|law| (*law).to_owned()).collect() };
         SeededRun { name: name.to_owned(), seed, figures, laws }

@@ -80,11 +80,9 @@ fn best(runs: &[&DesignResult], metric: &Metric) -> String {
 /// Requests that it takes until one is slower than the 99th percentile.
 const P99_REQUESTS: u64 = 100;
 
-/// A figure of a run, where it is a number. The latency of no request is none.
+/// A figure of a run, where it is a number.
 pub(crate) fn known(figures: &Figures, metric: &Metric) -> Option<f64> {
-    let served = |least| figures.get(&IOS) == Value::Absent || figures.count(&IOS) >= least;
-    let is_told = !metric.key.starts_with("latency_us.") || served(1);
-    figures.get(metric).number().filter(|value| value.is_finite() && is_told)
+    figures.get(metric).number().filter(|value| value.is_finite())
 }
 
 /// A figure by which a run may be ranked: of a percentile beyond all requests there is none.
@@ -202,9 +200,10 @@ mod tests {
     #[test]
     fn a_latency_of_no_request_is_not_the_least() {
         let mut report = report(false, &[("a", 2.0, 5.0, false), ("b", 2.0, 6.0, false), ("idle", 0.0, 0.0, false)]);
-        for (run, mean) in report.designs.iter_mut().zip([5.0, 6.0, 0.0]) {
+        for (run, mean) in report.designs.iter_mut().zip([Some(5.0), Some(6.0), None]) {
             run.figures.set(&LATENCY_MEAN, mean);
         }
+        report.designs[2].figures.set(&LATENCY_P99, None);
         report.designs[2].figures.set(&IOS, 0_u64);
         let text = verdict_sentence(&report).expect("there are three");
         assert!(text.contains("least mean latency: a;") && text.contains("least p99: a;"), "{text}");

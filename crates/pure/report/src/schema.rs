@@ -99,6 +99,13 @@ pub struct LatencySummary {
     pub max: f64,
 }
 
+impl LatencySummary {
+    /// That of requests; of none there is no latency.
+    pub fn of(latency: &LatencyHistogram) -> Option<Self> {
+        (latency.count() > 0).then(|| latency.into())
+    }
+}
+
 impl From<&LatencyHistogram> for LatencySummary {
     fn from(latency: &LatencyHistogram) -> Self {
         Self {

@@ -181,7 +181,7 @@ fn split(figures: &Figures) -> Option<SplitRow> {
 /// A run, and what several of its figures are made of.
 struct Whole<'a> {
     figures: &'a Figures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
 }
 
 impl Whole<'_> {
@@ -214,12 +214,12 @@ static WHOLE: &[OfWhole] = &[
         let endpoint = run.figures.endpoint.filter(|endpoint| endpoint.requests > 0);
         endpoint.map(|endpoint| endpoint.hits as f64 / endpoint.requests as f64).into()
     }),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_P9999, |run| run.latency.p9999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |run| run.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
     (&COMPUTES, |run| {
         let stalls = &run.figures.cores.stalls;
         let lost = stalls.window + stalls.queue + stalls.misses + stalls.dependence + stalls.ordered;
@@ -244,11 +244,13 @@ static WHOLE: &[OfWhole] = &[
 
 /// The figures of a run.
 pub(super) fn result(design: Design, figures: &Figures) -> DesignResult {
-    let whole = Whole { figures, latency: LatencySummary::from(&figures.latencies) };
+    let whole = Whole { figures, latency: LatencySummary::of(&figures.latencies) };
     let broken = figures.broken();
     let memory = Component {
         name: MEMORY.to_owned(),
-        figures: [(&IOS, figures.requests().into()), (&LATENCY_MEAN, whole.latency.mean.into())].into_iter().collect(),
+        figures: [(&IOS, figures.requests().into()), (&LATENCY_MEAN, whole.latency.map(|latency| latency.mean).into())]
+            .into_iter()
+            .collect(),
     };
     DesignResult {
         point: Vec::new(),

@@ -5,6 +5,7 @@
 use crate::{DriveCounters, DriveFigures, MirrorFigures, MirrorReading};
 use flashyard_blk::Operation;
 use flashyard_describe::figures::{buckets, percentiles, split_rows};
+use flashyard_ftl::FtlCounters;
 use flashyard_report::{
     ByKind, Cause, Component, ComponentTimeline, DRIVE, Declaration, DesignDetail, DesignResult, ExtraTable,
     FLASH_UTILIZATION, Figures, FioDisk, IOPS, IOS, LATENCY_MAX, LATENCY_MEAN, LATENCY_P50, LATENCY_P99, LATENCY_P999,
@@ -89,10 +90,15 @@ pub static DECLARATION: Declaration = Declaration {
 /// A run of a mirror, and what several of its figures are made of.
 struct Whole<'a> {
     figures: &'a MirrorFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
 }
 
 impl Whole<'_> {
+    fn write_amplification(&self) -> Option<f64> {
+        let ftl: FtlCounters = self.figures.drives.iter().map(|drive| drive.ftl).sum();
+        ftl.amplification()
+    }
+
     fn mean(&self, figure: fn(&DriveFigures) -> f64) -> f64 {
         self.figures.drives.iter().map(figure).sum::<f64>() / 2.0
     }
@@ -108,14 +114,14 @@ static WHOLE: &[OfWhole] = &[
     (&WRITE_BYTES, |run| run.figures.write_bytes.into()),
     (&THROUGHPUT, |run| run.figures.throughput().into()),
     (&IOPS, |run| per_second(run.figures.ios, run.figures.window).into()),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_P9999, |run| run.latency.p9999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |run| run.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
     (&FLASH_UTILIZATION, |run| run.mean(flash_utilization).into()),
-    (&WRITE_AMPLIFICATION, |run| run.mean(|drive| drive.ftl.write_amplification()).into()),
+    (&WRITE_AMPLIFICATION, |run| run.write_amplification().into()),
     (&SENT_AGAIN, |run| run.figures.outages.sent_again.into()),
     (&BLOCKS_COPIED, |run| run.figures.outages.blocks_copied.into()),
 ];
@@ -123,7 +129,7 @@ static WHOLE: &[OfWhole] = &[
 /// A drive of a run.
 struct One<'a> {
     drive: &'a DriveFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
     window: SimSpan,
 }
 
@@ -137,16 +143,16 @@ static OF_DRIVE: &[OfDrive] = &[
     (&IOPS, |one| per_second(one.drive.commands.iter().sum(), one.window).into()),
     (&READ_SHARE, |one| one.drive.read_share.into()),
     (&DEPTH, |one| one.drive.depth.into()),
-    (&LATENCY_MEAN, |one| one.latency.mean.into()),
-    (&LATENCY_P50, |one| one.latency.p50.into()),
-    (&LATENCY_P99, |one| one.latency.p99.into()),
-    (&LATENCY_P999, |one| one.latency.p999.into()),
-    (&LATENCY_P9999, |one| one.latency.p9999.into()),
-    (&LATENCY_MAX, |one| one.latency.max.into()),
+    (&LATENCY_MEAN, |one| one.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |one| one.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |one| one.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |one| one.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |one| one.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |one| one.latency.map(|latency| latency.max).into()),
     (&PROCESSOR_UTILIZATION, |one| one.drive.processor_utilization.into()),
     (&FLASH_UTILIZATION, |one| flash_utilization(one.drive).into()),
-    (&MAPPING_MISS_RATIO, |one| one.drive.cache.miss_ratio().into()),
-    (&WRITE_AMPLIFICATION, |one| one.drive.ftl.write_amplification().into()),
+    (&MAPPING_MISS_RATIO, |one| one.drive.cache.misses_per_access().into()),
+    (&WRITE_AMPLIFICATION, |one| one.drive.ftl.amplification().into()),
 ];
 
 type Series = (&'static Metric, fn(&DriveCounters, &DriveCounters, SimSpan) -> Option<f64>);
@@ -184,9 +190,9 @@ fn name_of(number: usize) -> String {
 
 /// The figures of a run.
 pub(super) fn result(figures: &MirrorFigures) -> DesignResult {
-    let whole = Whole { figures, latency: LatencySummary::from(&figures.latency) };
+    let whole = Whole { figures, latency: LatencySummary::of(&figures.latency) };
     let component = |(number, drive): (usize, &DriveFigures)| {
-        let one = One { drive, latency: LatencySummary::from(&drive.latency), window: figures.window };
+        let one = One { drive, latency: LatencySummary::of(&drive.latency), window: figures.window };
         let figures: Figures = OF_DRIVE.iter().map(|(metric, of)| (*metric, of(&one))).collect();
         Component { name: name_of(number), figures }
     };

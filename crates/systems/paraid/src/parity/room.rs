@@ -275,7 +275,7 @@ static DECLARATION: Declaration = Declaration {
 
 struct Whole<'a> {
     figures: &'a ParityFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
     bound: Bound,
 }
 
@@ -298,11 +298,11 @@ static ROWS: &[Row] = &[
     (&THROUGHPUT, |run| run.per_second(run.figures.bytes).into()),
     (&IOPS, |run| run.per_second(run.figures.writes).into()),
     (&BOUND, |run| run.bound.bytes_per_s.into()),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
     (&HOST_OUT, |run| run.per_byte(run.figures.carried.host_out).into()),
     (&HOST_IN, |run| run.per_byte(run.figures.carried.host_in).into()),
     (&PEERS, |run| run.per_byte(run.figures.carried.peers).into()),
@@ -340,7 +340,7 @@ fn run(
     let unknown = || ScenarioError::value("designs", Unknown::new("design", name, ParityPath::names()).to_string());
     let config = config(scenario, ParityPath::by_name(name).ok_or_else(unknown)?)?;
     let figures = ParityWorld::new(config).map_err(of_parity)?.run(observer).map_err(of_parity)?;
-    let whole = Whole { figures: &figures, latency: LatencySummary::from(&figures.latency), bound: bound(&config) };
+    let whole = Whole { figures: &figures, latency: LatencySummary::of(&figures.latency), bound: bound(&config) };
     let component = |number: usize| Component {
         name: format!("drive-{number}"),
         figures: OF_DRIVE.iter().map(|(metric, of)| (*metric, of(&One { figures: &figures, number }))).collect(),

@@ -134,7 +134,7 @@ pub(super) static DECLARATION: Declaration = Declaration {
 /// A run with what follows from it.
 struct Whole<'a> {
     figures: &'a ArrayFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
     emission: Emission,
     /// The part of the years of use that the window is.
     part: f64,
@@ -173,11 +173,11 @@ static ROWS: &[Row] = &[
     (&WRITE_BYTES, |run| run.figures.window.bytes[1].into()),
     (&THROUGHPUT, |run| run.per_second(run.bytes()).into()),
     (&IOPS, |run| run.per_second(run.requests()).into()),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
     (&AMPLIFICATION, |run| {
         let written: u64 = run.figures.drives.iter().map(|drive| drive.bytes[1]).sum();
         let asked = run.figures.window.bytes[1];
@@ -246,7 +246,7 @@ pub(super) fn result(
     let busy: Vec<f64> = figures.drives.iter().map(|drive| (drive.busy.as_secs_f64() / seconds).min(1.0)).collect();
     let whole = Whole {
         figures,
-        latency: LatencySummary::from(&figures.window.latency),
+        latency: LatencySummary::of(&figures.window.latency),
         emission: base.emission(array, &busy, map)?,
         part: base.part_of_use(seconds),
         worn_kg: base.worn_kg(array, figures.drives.iter().map(|drive| drive.bytes[1]))?,

@@ -6,6 +6,7 @@ use crate::figures::{DriveFigures, ServerFigures};
 use crate::marks::ServerReading;
 use crate::tiers::ServiceCounts;
 use flashyard_describe::figures::{buckets, percentiles, split_rows};
+use flashyard_ftl::FtlCounters;
 use flashyard_measure::Totals;
 use flashyard_report::{
     ByKind, Cause, Component, ComponentTimeline, DRIVE, Declaration, DesignDetail, DesignResult, ExtraTable,
@@ -143,10 +144,15 @@ pub static DECLARATION: Declaration = Declaration {
 /// A run of a server, and what several of its figures are made of.
 struct Whole<'a> {
     figures: &'a ServerFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
 }
 
 impl Whole<'_> {
+    fn write_amplification(&self) -> Option<f64> {
+        let ftl: FtlCounters = self.figures.drives.iter().map(|drive| drive.ftl).sum();
+        ftl.amplification()
+    }
+
     fn mean(&self, figure: fn(&DriveFigures) -> f64) -> f64 {
         self.figures.drives.iter().map(figure).sum::<f64>() / self.figures.drives.len() as f64
     }
@@ -180,12 +186,12 @@ static WHOLE: &[OfWhole] = &[
     (&WRITE_BYTES, |run| run.sum(|drive| drive.write_bytes).into()),
     (&THROUGHPUT, |run| run.figures.per_second(run.figures.bytes()).into()),
     (&IOPS, |run| run.figures.per_second(run.figures.ios()).into()),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_P9999, |run| run.latency.p9999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |run| run.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
     (&HOST_CORES, |run| run.figures.host_cores.into()),
     (&PRICE, |run| run.figures.price().map_or(Value::Absent, Value::from)),
     (&INTERRUPTS, |run| match run.figures.interrupts {
@@ -201,14 +207,14 @@ static WHOLE: &[OfWhole] = &[
         run.share(|counts| counts.learnt.right, |counts| counts.learnt.decisions - counts.learnt.right)
     }),
     (&FLASH_UTILIZATION, |run| run.mean(|drive| drive.flash_utilization).into()),
-    (&WRITE_AMPLIFICATION, |run| run.mean(|drive| drive.ftl.write_amplification()).into()),
+    (&WRITE_AMPLIFICATION, |run| run.write_amplification().into()),
 ];
 
 /// A virtual drive of a run.
 struct One<'a> {
     run: &'a ServerFigures,
     drive: &'a DriveFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
 }
 
 type OfDrive = (&'static Metric, fn(&One<'_>) -> Value);
@@ -219,14 +225,14 @@ static OF_DRIVE: &[OfDrive] = &[
     (&READ_BYTES.about("bytes read from it"), |one| one.drive.read_bytes.into()),
     (&WRITE_BYTES.about("bytes written to it"), |one| one.drive.write_bytes.into()),
     (&IOPS, |one| one.run.per_second(one.drive.ios).into()),
-    (&LATENCY_MEAN, |one| one.latency.mean.into()),
-    (&LATENCY_P50, |one| one.latency.p50.into()),
-    (&LATENCY_P99, |one| one.latency.p99.into()),
-    (&LATENCY_P999, |one| one.latency.p999.into()),
-    (&LATENCY_P9999, |one| one.latency.p9999.into()),
-    (&LATENCY_MAX, |one| one.latency.max.into()),
+    (&LATENCY_MEAN, |one| one.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |one| one.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |one| one.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |one| one.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |one| one.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |one| one.latency.map(|latency| latency.max).into()),
     (&FLASH_UTILIZATION, |one| one.drive.flash_utilization.into()),
-    (&WRITE_AMPLIFICATION, |one| one.drive.ftl.write_amplification().into()),
+    (&WRITE_AMPLIFICATION, |one| one.drive.ftl.amplification().into()),
 ];
 
 type Series = (&'static Metric, fn(&Totals, &Totals, SimSpan) -> Option<f64>);
@@ -254,9 +260,9 @@ fn name_of(number: usize) -> String {
 
 /// The figures of a run.
 pub(super) fn result(figures: &ServerFigures) -> DesignResult {
-    let whole = Whole { figures, latency: LatencySummary::from(&figures.latency()) };
+    let whole = Whole { figures, latency: LatencySummary::of(&figures.latency()) };
     let component = |(number, drive): (usize, &DriveFigures)| {
-        let one = One { run: figures, drive, latency: LatencySummary::from(&drive.latency) };
+        let one = One { run: figures, drive, latency: LatencySummary::of(&drive.latency) };
         let figures: Figures = OF_DRIVE.iter().map(|(metric, of)| (*metric, of(&one))).collect();
         Component { name: name_of(number), figures }
     };

@@ -176,15 +176,15 @@ impl JbofFigures {
         self.drives.iter().take(count).map(figure).sum::<f64>() / count as f64
     }
 
-    /// Misses for each mapping access, over all drives.
-    pub fn mapping_miss_ratio(&self) -> f64 {
+    /// Misses for each mapping access, over all drives; absent without an access.
+    pub fn mapping_miss_ratio(&self) -> Option<f64> {
         let mut all = CacheCounters::default();
         for drive in &self.drives {
             all.local_hits += drive.cache.local_hits;
             all.offsite_hits += drive.cache.offsite_hits;
             all.misses += drive.cache.misses;
         }
-        all.miss_ratio()
+        all.misses_per_access()
     }
 
     /// Energy of all drives.

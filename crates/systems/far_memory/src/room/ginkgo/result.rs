@@ -94,7 +94,7 @@ struct Whole<'a> {
     replayed: &'a Replayed,
     tier: &'a TieredFigures,
     mean_ns: f64,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
 }
 
 impl Whole<'_> {
@@ -122,17 +122,17 @@ static WHOLE: &[OfWhole] = &[
     (&DRAM_PAGES, |run| run.replayed.pages[1].into()),
     (&WRITE_BACKS, |run| run.tier.counters.write_backs.into()),
     (&BYPASSES, |run| run.tier.counters.bypasses.into()),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_P9999, |run| run.latency.p9999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |run| run.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
 ];
 
 /// The figures of a tier whose accesses take so long on average.
 pub(super) fn result(replayed: &Replayed, tier: &TieredFigures, mean_ns: f64) -> DesignResult {
-    let whole = Whole { replayed, tier, mean_ns, latency: LatencySummary::from(&tier.latencies) };
+    let whole = Whole { replayed, tier, mean_ns, latency: LatencySummary::of(&tier.latencies) };
     let broken = tier.broken();
     let name = tier.kind.name();
     DesignResult {

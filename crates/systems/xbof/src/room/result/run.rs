@@ -69,12 +69,12 @@ static MEASURES: &[Measure] = &[
     (&WRITE_BYTES, |run| run.sum(|drive| drive.write_bytes).into()),
     (&THROUGHPUT, |run| run.figures.throughput().into()),
     (&IOPS, |run| if run.seconds > 0.0 { run.figures.ios() as f64 / run.seconds } else { 0.0 }.into()),
-    (&LATENCY_MEAN, |run| run.latency.mean.into()),
-    (&LATENCY_P50, |run| run.latency.p50.into()),
-    (&LATENCY_P99, |run| run.latency.p99.into()),
-    (&LATENCY_P999, |run| run.latency.p999.into()),
-    (&LATENCY_P9999, |run| run.latency.p9999.into()),
-    (&LATENCY_MAX, |run| run.latency.max.into()),
+    (&LATENCY_MEAN, |run| run.latency.map(|latency| latency.mean).into()),
+    (&LATENCY_P50, |run| run.latency.map(|latency| latency.p50).into()),
+    (&LATENCY_P99, |run| run.latency.map(|latency| latency.p99).into()),
+    (&LATENCY_P999, |run| run.latency.map(|latency| latency.p999).into()),
+    (&LATENCY_P9999, |run| run.latency.map(|latency| latency.p9999).into()),
+    (&LATENCY_MAX, |run| run.latency.map(|latency| latency.max).into()),
     (&PROCESSOR_UTILIZATION.about("busy share of the drives' cores, without those of the host"), |run| {
         run.mean(|drive| drive.processor_utilization).into()
     }),
@@ -180,7 +180,7 @@ pub(super) fn metrics() -> Vec<&'static Metric> {
 /// A run and what several of its figures are made of.
 struct Run<'a> {
     figures: &'a JbofFigures,
-    latency: LatencySummary,
+    latency: Option<LatencySummary>,
     /// Length of the window.
     seconds: f64,
     /// Price of all drives.
@@ -200,9 +200,9 @@ impl Run<'_> {
         self.figures.energy().as_joules()
     }
 
-    fn write_amplification(&self) -> f64 {
+    fn write_amplification(&self) -> Option<f64> {
         let ftl: FtlCounters = self.figures.drives.iter().map(|drive| drive.ftl).sum();
-        ftl.write_amplification()
+        ftl.amplification()
     }
 
     /// Share of the core time of the drives that scanned, in which a core waited for a scan.
@@ -222,11 +222,7 @@ impl Run<'_> {
 
 /// The figures of a run whose drives cost `price` together.
 pub(super) fn figures(figures: &JbofFigures, price: f64) -> Figures {
-    let run = Run {
-        figures,
-        latency: LatencySummary::from(&figures.latency()),
-        seconds: figures.window.as_secs_f64(),
-        price,
-    };
+    let run =
+        Run { figures, latency: LatencySummary::of(&figures.latency()), seconds: figures.window.as_secs_f64(), price };
     MEASURES.iter().map(|(metric, of)| (*metric, of(&run))).collect()
 }

@@ -82,7 +82,7 @@ impl RunRecord {
             requests: figures.ios(),
             latency_mean_us: figures.latency().mean_us(),
             latency_split: CAUSES.iter().zip(parts).map(|(cause, us)| (format!("{}_us", cause.key), us)).collect(),
-            mapping_miss_ratio: figures.mapping_miss_ratio(),
+            mapping_miss_ratio: figures.mapping_miss_ratio().unwrap_or_default(),
             redirected_share: figures.redirected as f64 / figures.requests.max(1) as f64,
             host_busy_share: figures.host_utilization,
             energy_joules: figures.energy().as_joules(),
