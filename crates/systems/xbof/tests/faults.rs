@@ -36,7 +36,8 @@ fn without_faults_everything_that_can_be_broken_is_in_use() {
 
 #[test]
 fn no_acknowledged_write_is_lost_wherever_the_box_breaks() {
-    let limits = Limits { points: 3_000, ..Limits::default() };
+    // `make test` explores 20,000 more.
+    let limits = Limits { points: 500, ..Limits::default() };
     let report = explore(&world(), whole(1), limits);
     assert_eq!(report.violations(), 0, "{report}");
 }
@@ -96,9 +97,9 @@ fn what_was_flushed_is_not_lost_wherever_drives_without_protection_break() {
         let world = world_with(&[&UNPROTECTED[..], further].concat());
         for seed in [1, 2] {
             println!("{further:?}, seed {seed}");
-            let report = explore(&world, whole(seed), Limits { points: 1_000, ..Limits::default() });
+            let report = explore(&world, whole(seed), Limits { points: 500, ..Limits::default() });
             assert_eq!(report.violations(), 0, "{report}");
-            assert!(report.counters()["slots reverted"] > 500, "hardly anything was lost: {report}");
+            assert!(report.counters()["slots reverted"] > 250, "hardly anything was lost: {report}");
         }
     }
 }
