@@ -9,7 +9,7 @@ use flashyard_flash::SLOT_BYTES;
 use flashyard_nvme::Status;
 use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvmf::initiator::InitiatorConfig;
-use flashyard_units::{SimTime, VolumeId};
+use flashyard_units::{SimSpan, SimTime, VolumeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
@@ -180,6 +180,11 @@ impl RemoteNamespace {
 }
 
 /// A connection that fails is the end of the volume, in words.
+/// A span of the wall clock.
+fn real(span: SimSpan) -> Duration {
+    Duration::from_nanos(span.as_ps() / 1000)
+}
+
 fn lost(error: HostError) -> VolumeError {
     VolumeError::Io(error.to_string())
 }
@@ -214,6 +219,7 @@ impl Volume for RemoteNamespace {
     }
 
     fn advance(&mut self, until: SimTime, into: &mut Vec<Completion>) -> Result<SimTime, VolumeError> {
+        let begun = self.clock.now();
         loop {
             let queue = &mut self.host.queues[0];
             queue.turn().map_err(lost)?;
@@ -222,6 +228,7 @@ impl Volume for RemoteNamespace {
                 if now >= until {
                     return Ok(now);
                 }
+                queue.rest(real(now.since(begun)), real(until.since(now))).map_err(lost)?;
                 continue;
             }
             for completion in queue.effects.completions.drain(..) {

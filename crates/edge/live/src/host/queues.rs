@@ -12,6 +12,7 @@ use flashyard_nvmf::initiator::{
 };
 use flashyard_nvmf::tls::SharedKey;
 use flashyard_units::SimTime;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -20,6 +21,12 @@ use std::time::{Duration, Instant};
 const READ_BYTES: usize = 256 * 1024;
 /// Slices of one vectored write at most.
 const SLICES_MAX: usize = 64;
+
+/// How long a queue that waits for an answer looks for it before it leaves the processor to others. [A] Fast drives answer within
+/// it, and to be woken takes a part of it.
+const LOOKING: Duration = Duration::from_micros(50);
+/// The longest rest of a queue: times of its own run out meanwhile.
+const REST_MAX: Duration = Duration::from_millis(100);
 
 /// Why a host cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -109,9 +116,25 @@ impl Queue {
             if over(self) {
                 return Ok(());
             }
-            if begun.elapsed() > patience {
+            let idle = begun.elapsed();
+            if idle > patience {
                 return Err(HostError::Silent(patience));
             }
+            self.rest(idle, patience - idle)?;
+        }
+    }
+
+    /// Leaves the processor to others until the socket has something, at most for `most`, where there has been nothing for `idle`.
+    pub(crate) fn rest(&mut self, idle: Duration, most: Duration) -> Result<(), HostError> {
+        if idle < LOOKING {
+            return Ok(());
+        }
+        let most = Timespec { tv_sec: 0, tv_nsec: most.min(REST_MAX).as_nanos() as _ };
+        let sends = self.effects.output.pending_bytes() > 0;
+        let wanted = if sends { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        match poll(&mut [PollFd::new(self.socket.socket(), wanted)], Some(&most)) {
+            Err(error) if error != rustix::io::Errno::INTR => Err(HostError::Lost(error.into())),
+            _ => Ok(()),
         }
     }
 
