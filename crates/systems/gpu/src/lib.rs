@@ -17,6 +17,7 @@
 
 mod banks;
 mod expander;
+mod in_order;
 mod kernels;
 mod machine;
 pub mod room;

@@ -5,11 +5,12 @@
 //! registers of misses keep such loads until their fill (`hw/rtl/cache/VX_cache_mshr.sv`); one instruction a cycle of a core, and the
 //! cache's size and time, are \[A\]. The cache asks memory for a line a cycle: \[P\] memory is behind "the memory interface" of the GPU,
 //! \[C\] which takes a request a cycle (`mem_req_valid` and `mem_req_ready` of `hw/rtl/Vortex.sv`, commit 00cc8486; `NUM_MEM_PORTS`, one
-//! by default, of `hw/rtl/VX_config.vh`, commit 1e4583ac).
+//! by default, of `hw/rtl/VX_config.vh`, commit 1e4583ac). Loads come back in the order in which they left, as `in_order` has it.
 
 use crate::ExpanderConfig;
 use crate::banks::Banks;
 use crate::expander::{ExpanderCounters, MediaExpander};
+use crate::in_order::InOrder;
 use crate::kernels::{Kernel, Place};
 use crate::root_port::{Answer, Far, PortCounters, Reply, RootPort};
 use crate::runtime::{FaultConfig, Runtime};
@@ -223,6 +224,8 @@ pub struct Gpu {
     cache: SetAssociative,
     /// When the cache may ask memory next.
     asks_from: SimTime,
+    /// Loads that memory has been asked for, until they are answered.
+    loads: InOrder,
     memory: Memory,
     events: BinaryHeap<Reverse<(SimTime, u64, Event)>>,
     /// Numbers of events, which are carried out in that order when they are at one time.
@@ -286,6 +289,7 @@ impl Gpu {
             issued: vec![SimTime::ZERO; config.cores as usize],
             cache: SetAssociative::new(config.cache_bytes, config.cache_ways)?,
             asks_from: SimTime::ZERO,
+            loads: InOrder::new(config.all_lanes() as usize, config.clock.span_of(1)),
             memory,
             events: BinaryHeap::new(),
             number: 0,
@@ -401,6 +405,9 @@ impl Gpu {
     /// An access asks the memory behind the cache.
     fn beyond(&mut self, now: SimTime, number: u32) {
         let Request { line, is_store } = self.slots[number as usize].request;
+        if !is_store {
+            self.loads.leaves(number);
+        }
         let done = match &mut self.memory {
             Memory::Own(dram) => {
                 let done = dram.line(now, line);
@@ -419,27 +426,37 @@ impl Gpu {
         self.end(done, number);
     }
 
-    /// The end of an access, and of those that wait for its line.
+    /// A store is on its way by then, or the line of a load has come: loads are answered that have none before them.
     fn end(&mut self, done: SimTime, number: u32) {
-        let slot = &mut self.slots[number as usize];
-        if !slot.request.is_store {
-            slot.fetches_until = done;
-            let (line, took) = (slot.request.line, done.since(slot.asked));
-            for other in 0..self.slots.len() as u32 {
-                if self.joining == 0 {
-                    break;
-                }
-                let slot = &mut self.slots[other as usize];
-                if slot.joins && slot.request.line == line {
-                    slot.joins = false;
-                    self.joining -= 1;
-                    self.ended(done, other);
-                }
-            }
-            self.figures.loads_beyond += 1;
-            self.figures.load_time += took;
-            self.figures.longest_load = self.figures.longest_load.max(took);
+        if self.slots[number as usize].request.is_store {
+            self.ended(done, number);
+            return;
         }
+        self.loads.comes(number, done);
+        while let Some((slot, at)) = self.loads.next() {
+            self.answered(at, slot);
+        }
+    }
+
+    /// The end of a load, and of those that wait for its line.
+    fn answered(&mut self, done: SimTime, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        slot.fetches_until = done;
+        let (line, took) = (slot.request.line, done.since(slot.asked));
+        for other in 0..self.slots.len() as u32 {
+            if self.joining == 0 {
+                break;
+            }
+            let slot = &mut self.slots[other as usize];
+            if slot.joins && slot.request.line == line {
+                slot.joins = false;
+                self.joining -= 1;
+                self.ended(done, other);
+            }
+        }
+        self.figures.loads_beyond += 1;
+        self.figures.load_time += took;
+        self.figures.longest_load = self.figures.longest_load.max(took);
         self.ended(done, number);
     }
 
