@@ -1,14 +1,17 @@
 //! Programs that are taken whole: each access is one of theirs.
 
-use super::kernel::{LINE_WORDS, Place};
+use super::kernel::LINE_WORDS;
 use super::tasks::Tasks;
 use flashyard_kernel::Rng;
 
 /// Rows of the grid of `pathfinder`, which has a thousand times as many columns or more. \[X\] Rodinia runs it on 100 rows
 const GRID_ROWS: u64 = 100;
-/// Of so many lanes of a core, one row a launch. \[D\] a group is as large as a core takes, 32 items; 8 rows a launch load 216 words for
-/// each 16 stored, 93.1 %, which is nearest to the published share; 7 load 91.7 %
-const LANES_OF_ROW: u64 = 4;
+/// Items of a group, each of which has a column. \[C\] `lwsize` of `tests/opencl/pathfinder/OpenCL.cpp` of Vortex, commit 14e33851
+const GROUP_ITEMS: u64 = 16;
+/// Rows of a launch. \[D\] five load 66 words for each 6 stored, 91.7 %, which is nearest to the published share; four load 88.2 %, six 94.6
+const LAUNCH_ROWS: u64 = 5;
+/// Columns of a group that it has results for: it loses one at each end with each row.
+const GROUP_COLUMNS: u64 = GROUP_ITEMS - 2 * LAUNCH_ROWS;
 
 /// An access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,77 +128,71 @@ impl Rank {
     }
 }
 
-/// Shortest paths through a grid, row by row: a group of all lanes of a core takes some rows of its columns in a launch, and its borders
-/// grow by a column a row. Results of a launch are where the next one begins.
+/// Shortest paths through a grid, row by row: a group of items takes some rows of its columns in a launch, and loses a column at each end
+/// with each row. A lane carries out all items of a group, one after the other as far as the next barrier, row by row. Results of a launch
+/// are where the next one begins.
+///
+/// Source: \[X\] Rodinia's `pathfinder`; \[C\] Vortex, whose lanes each call the function of a whole group (`kernel/src/vx_spawn.c`, commit
+/// 04314cef).
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
-    core: u64,
-    cores: u64,
-    /// The lane in its group, and lanes of it.
-    item: u64,
-    items: u64,
-    /// Lines of a row, and rows of a launch.
+    tasks: Tasks,
+    /// Lines of a row.
     row_lines: u64,
-    height: u64,
-    /// Groups so far, over all launches, and steps of the present one.
+    /// Groups of the lane so far, over all launches, and steps of the present one.
     at: u64,
     step: u64,
 }
 
 impl Grid {
-    pub(super) fn new(place: Place, lines: u64) -> Self {
-        let items = u64::from(place.warps * place.lanes);
-        Self {
-            core: place.core.into(),
-            cores: place.cores.into(),
-            item: (place.warp * place.lanes + place.lane).into(),
-            items,
-            // All rows but the first one are a wall, and two rows are results.
-            row_lines: lines / (GRID_ROWS + 1),
-            height: (items / LANES_OF_ROW).max(1),
-            at: 0,
-            step: 0,
-        }
+    pub(super) fn new(tasks: Tasks, lines: u64) -> Self {
+        // All rows but the first one are a wall, and two rows are results.
+        Self { tasks, row_lines: lines / (GRID_ROWS + 1), at: 0, step: 0 }
     }
 
     /// The next access; `None` where the lane has none while others have.
     pub(super) fn next(&mut self) -> Option<Access> {
         let columns = self.row_lines * LINE_WORDS;
-        let new_columns = self.items.saturating_sub(2 * self.height).max(1);
-        let groups = (columns / new_columns / self.cores).max(1);
-        let launches = (GRID_ROWS - 1).div_ceil(self.height);
-        let (launch, group) = (self.at / groups % launches, self.core * groups + self.at % groups);
-        let first_row = launch * self.height;
-        let rows = self.height.min(GRID_ROWS - 1 - first_row);
-        let step = self.step;
+        let groups = (columns / GROUP_COLUMNS).max(1);
+        let of_lane = self.tasks.of_lane(groups);
+        let launches = (GRID_ROWS - 1).div_ceil(LAUNCH_ROWS);
+        let (launch, group) = (self.at / of_lane % launches, self.tasks.task(self.at % of_lane, groups));
+        let first_row = launch * LAUNCH_ROWS;
+        let rows = LAUNCH_ROWS.min(GRID_ROWS - 1 - first_row);
+        // Where it begins, rows of the wall, and where results go; each has its items.
+        let (mut phase, mut item) = (0, self.step);
+        while let Some(later) = item.checked_sub(items_of(phase, rows)) {
+            (phase, item) = (phase + 1, later);
+        }
+        let is_store = phase > rows;
         self.step += 1;
-        if step > rows {
+        if is_store && item + 1 == items_of(phase, rows) {
             (self.at, self.step) = (self.at + 1, 0);
         }
-        let column = (group * new_columns + self.item).checked_sub(self.height).filter(|&column| column < columns)?;
+        item += phase.min(rows);
+        let column = (group * GROUP_COLUMNS + item).checked_sub(LAUNCH_ROWS).filter(|&column| column < columns)?;
         let line = column / LINE_WORDS;
         let result = |launch: u64| (GRID_ROWS - 1 + launch % 2) * self.row_lines + line;
-        if step == 0 {
-            return Some(load(result(launch), 1));
-        }
-        let row = step.min(rows) - 1;
-        let is_within = self.item > row && self.item + row + 2 <= self.items;
-        let access =
-            if step > rows { store(result(launch + 1), 1) } else { load((first_row + row) * self.row_lines + line, 1) };
-        is_within.then_some(access)
+        Some(match phase {
+            0 => load(result(launch), 1),
+            _ if is_store => store(result(launch + 1), 1),
+            _ => load((first_row + phase - 1) * self.row_lines + line, 1),
+        })
     }
+}
+
+/// Items that take part in a phase of a launch of so many rows.
+fn items_of(phase: u64, rows: u64) -> u64 {
+    GROUP_ITEMS - 2 * phase.min(rows)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernel::Place;
     use super::*;
 
-    fn place(core: u32, warp: u32, lane: u32) -> Place {
-        Place { core, cores: 8, warp, warps: 4, lane, lanes: 8 }
-    }
-
     fn tasks(core: u32, warp: u32, lane: u32) -> Tasks {
-        Tasks::new(place(core, warp, lane))
+        Tasks::new(Place { core, cores: 8, warp, warps: 4, lane, lanes: 8 })
     }
 
     #[test]
@@ -235,27 +232,33 @@ mod tests {
     }
 
     #[test]
-    fn a_group_loses_a_column_at_each_end_with_each_row() {
-        // A row of 128 lines has 2,048 columns, of which a core has 16 groups of 16.
-        let lanes = (0..32).map(|lane| Grid::new(place(1, lane / 8, lane % 8), 101 * 128));
+    fn a_lane_carries_out_a_group_that_loses_a_column_at_each_end_with_each_row() {
+        // A row of 128 lines has 341 groups, of which a warp has ten.
+        let lanes = (0..8).map(|lane| Grid::new(tasks(1, 0, lane), 101 * 128));
         let mut lanes: Vec<Grid> = lanes.collect();
         let mut step = || lanes.iter_mut().map(Grid::next).collect::<Vec<_>>();
-        let src = step();
-        assert_eq!((src[0], src[8]), (Some(load(99 * 128 + 15, 1)), Some(load(99 * 128 + 16, 1))));
-        for row in 0..8 {
-            let found = step();
-            let active = |lane: usize| (row + 1..31 - row).contains(&lane);
-            assert!((0..32).all(|lane| found[lane].is_some() == active(lane)), "row {row}");
-            assert_eq!(found[15], Some(load(row as u64 * 128 + 16, 1)));
+        // The first lane of the second core has group 40, which begins with column 235.
+        let line = |lane: u64, item: u64| ((40 + lane) * 6 + item - 5) / 16;
+        for item in 0..16 {
+            let expected = (0..8).map(|lane| Some(load(99 * 128 + line(lane, item), 1))).collect::<Vec<_>>();
+            assert_eq!(step(), expected, "item {item} where the launch begins");
         }
-        let stored = step();
-        assert!((0..32).all(|lane| stored[lane].is_some() == (8..24).contains(&lane)));
-        assert_eq!((stored[8], stored[23]), (Some(store(100 * 128 + 16, 1)), Some(store(100 * 128 + 16, 1))));
-        assert_eq!(step()[8], Some(load(99 * 128 + 17, 1)), "the next group");
-        for _ in 0..16 * 10 - 11 {
-            step();
+        for row in 0..5 {
+            for item in row + 1..15 - row {
+                let found = step();
+                assert_eq!(found[0], Some(load(row * 128 + line(0, item), 1)), "item {item} of row {row}");
+                assert_eq!(found[7], Some(load(row * 128 + line(7, item), 1)));
+            }
         }
-        assert_eq!(step()[8], Some(load(100 * 128 + 16, 1)), "the second launch begins with results of the first");
-        assert_eq!(step()[8], Some(load(8 * 128 + 16, 1)));
+        for item in 5..11 {
+            assert_eq!(step()[3], Some(store(100 * 128 + line(3, item), 1)), "item {item} has a result");
+        }
+        // One group of each lane in a launch: the second launch begins with results of the first, and five rows further down.
+        assert_eq!(step()[0], Some(load(100 * 128 + line(0, 0), 1)));
+        (0..15).for_each(|_| drop(step()));
+        assert_eq!(step()[0], Some(load(5 * 128 + line(0, 1), 1)));
+        let mut first = Grid::new(tasks(0, 0, 0), 101 * 128);
+        let begins: Vec<_> = (0..6).map(|_| first.next()).collect();
+        assert_eq!(begins, [None, None, None, None, None, Some(load(99 * 128, 1))], "left of the grid is nothing");
     }
 }

@@ -31,6 +31,11 @@ impl Tasks {
         (self.warp * part + (at * self.lanes + self.lane) % part) % tasks
     }
 
+    /// Tasks of a lane, of so many.
+    pub(super) fn of_lane(&self, tasks: u64) -> u64 {
+        (tasks / self.warps / self.lanes).max(1)
+    }
+
     /// The lane's line number `at` of an array of so many lines whose words are tasks: lanes of a warp go through a line together.
     pub(super) fn line(&self, at: u64, lines: u64) -> u64 {
         let part = (lines / self.warps).max(1);

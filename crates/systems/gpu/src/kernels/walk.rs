@@ -109,7 +109,7 @@ impl Walk {
             Kernel::Saxpy => Form::Vectors(Vectors::new(tasks, lines, true)),
             Kernel::Gemm => Form::Product(Product::new(tasks, lines)),
             Kernel::Sort => Form::Rank(Rank::new(tasks, lines, rng())),
-            Kernel::Path => Form::Grid(Grid::new(place, lines)),
+            Kernel::Path => Form::Grid(Grid::new(tasks, lines)),
             Kernel::Rsum | Kernel::Stencil | Kernel::Conv3 => loads(LoadsOf::Sweep(Sweep::new(kernel, tasks, lines))),
             Kernel::Cfd => loads(LoadsOf::Mesh(Mesh::new(tasks, lines, rng()))),
             Kernel::Gauss => loads(LoadsOf::Rows(Rows::new(place, lines))),
