@@ -4,7 +4,7 @@
 //! published shares of loads; a last-level cache; the GPU's own DRAM; the host's DRAM and storage by page faults; expanders of DRAM and of flash behind a root port of the
 //! GPU, which reads ahead as far as the device's load allows and keeps stores back while the device is busy.
 //!
-//! The path of an access: `warp` makes it of those of its lanes; `machine` issues it; `root_port` queues it, hints at it and sends it over CXL; `expander` answers from its
+//! The path of an access: `warp` makes it of those of its lanes; `machine` issues it, and `in_order` lets loads come back; `root_port` queues it, hints at it and sends it over CXL; `expander` answers from its
 //! internal DRAM or from the medium.
 //!
 //! Does not model instruction fetches, caches of a core, data. Lanes that a branch takes apart are idle in a search and at the
