@@ -192,6 +192,7 @@ fn harvest(scenario: &JbofScenario) -> Result<HarvestConfig, ScenarioError> {
         balance: balance.unwrap_or(base.balance),
         weights,
         reserves: section.reserves.unwrap_or(base.reserves),
+        counts_lent: section.counts_lent.unwrap_or(base.counts_lent),
         damping: section.damping.unwrap_or(base.damping),
         sensing: sensing(scenario),
         lender_p99_cap: section.lender_p99_cap,

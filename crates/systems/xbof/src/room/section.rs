@@ -293,6 +293,8 @@ pub(crate) struct HarvestSection {
     pub shadow_weight: Option<u32>,
     /// Whether a shadow queue has the low weight only while its lender has commands of its own, and equal weight while it has none.
     pub reserves: Option<bool>,
+    /// Whether a drive that asks whether it may lend counts what its cores do for borrowers.
+    pub counts_lent: Option<bool>,
     /// Which processor on offer a borrower takes: least-loaded, next, random, two-choices or most-spare.
     pub lender_choice: Option<Choice<LenderChoice>>,
     /// Whose tables a borrower reads: all, or leaf-first (those behind its own switch, then the others if need be).

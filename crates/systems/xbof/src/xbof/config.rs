@@ -24,8 +24,11 @@ pub struct HarvestConfig {
     pub stop_borrowing_below: f64,
     /// Data-end utilization above which borrowing cannot help any more. [A] hysteresis
     pub data_end_saturated: f64,
-    /// Own utilization above which lending stops. [A] hysteresis
+    /// Utilization above which lending stops: of own commands, or of all with `counts_lent`. [A] hysteresis
     pub stop_lending_above: f64,
+    /// Whether a drive that asks whether it may lend counts what its cores do for borrowers, as a counter of busy clocks does. \[P\]
+    /// §4.2: the monitor polls the processor's PMU. Its own commands alone decide whether it borrows.
+    pub counts_lent: bool,
     /// Samples in a row that a condition must hold. [A]
     pub samples: u32,
     /// Processor descriptors each lender has, and shadow queue pairs: how many borrowers it can serve. [A]
@@ -120,6 +123,7 @@ impl Default for HarvestConfig {
             stop_borrowing_below: 0.65,
             data_end_saturated: 0.95,
             stop_lending_above: 0.80,
+            counts_lent: false,
             samples: 2,
             processor_offers: 1,
             memory_offers: 1,

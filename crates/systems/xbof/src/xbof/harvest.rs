@@ -322,6 +322,23 @@ mod tests {
     }
 
     #[test]
+    fn a_lender_that_counts_lent_work_withdraws_when_its_cores_are_full_and_does_not_borrow_for_that() {
+        for counts_lent in [false, true] {
+            let mut harvest = Harvest::new(4, HarvestConfig { counts_lent, lenders_max: 1, ..Default::default() });
+            let (burst, lending) = (reading(0.99), |processor| DriveReading { processor, ..reading(0.5) });
+            // Neither lends nor borrows.
+            let aside = DriveReading { data_end: 0.9, ..reading(0.9) };
+            periods(&mut harvest, &[burst, lending(0.5), aside, aside], 3);
+            periods(&mut harvest, &[burst, lending(0.79), aside, aside], 3);
+            assert_eq!(harvest.bindings(DriveId::new(0)).len(), 1, "between the watermark and where lending stops");
+            periods(&mut harvest, &[burst, lending(0.9), aside, aside], 1);
+            assert_eq!(harvest.tables().load(DriveId::new(1), 0).is_valid(), !counts_lent);
+            periods(&mut harvest, &[burst, lending(0.9), reading(0.0), reading(0.0)], 4);
+            assert!(harvest.bindings(DriveId::new(1)).is_empty(), "its own commands keep it half busy");
+        }
+    }
+
+    #[test]
     fn every_withdrawn_processor_has_the_same_number_of_periods() {
         let mut harvest = Harvest::new(2, HarvestConfig::default());
         let wait = |harvest: &mut Harvest, periods: u32| {

@@ -18,11 +18,13 @@ impl Harvest {
         let manager = &mut self.managers[drive.index()];
         let borrowing = !manager.processors.is_empty();
         let busy = config.indicator.is_busy(reading, borrowing, config.watermark);
-        let action = manager.trigger.sample(busy, reading.data_end > config.watermark, &config);
+        let load = if config.counts_lent { reading.processor } else { reading.processor_own };
+        let full = busy || config.counts_lent && load > config.watermark;
+        let action = manager.trigger.sample(busy, full, reading.data_end > config.watermark, &config);
         if !borrowing && action == TriggerAction::Lend {
             manager.lending = true;
         }
-        if borrowing || manager.withdrawing || reading.processor_own > config.stop_lending_above {
+        if borrowing || manager.withdrawing || load > config.stop_lending_above {
             manager.lending = false;
         }
         let mut limit = f64::INFINITY;
