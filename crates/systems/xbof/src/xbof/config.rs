@@ -24,7 +24,8 @@ pub struct HarvestConfig {
     pub stop_borrowing_below: f64,
     /// Data-end utilization above which borrowing cannot help any more. [A] hysteresis
     pub data_end_saturated: f64,
-    /// Utilization above which lending stops: of own commands, or of all with `counts_lent`. [A] hysteresis
+    /// Utilization above which lending stops: of own commands at the first sample, or of all with `counts_lent`, for `samples` in
+    /// a row. [A] hysteresis
     pub stop_lending_above: f64,
     /// Whether a drive that asks whether it may lend counts what its cores do for borrowers, as a counter of busy clocks does. \[P\]
     /// §4.2: the monitor polls the processor's PMU. Its own commands alone decide whether it borrows.

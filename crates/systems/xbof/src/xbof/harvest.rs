@@ -331,8 +331,10 @@ mod tests {
             periods(&mut harvest, &[burst, lending(0.5), aside, aside], 3);
             periods(&mut harvest, &[burst, lending(0.79), aside, aside], 3);
             assert_eq!(harvest.bindings(DriveId::new(0)).len(), 1, "between the watermark and where lending stops");
-            periods(&mut harvest, &[burst, lending(0.9), aside, aside], 1);
-            assert_eq!(harvest.tables().load(DriveId::new(1), 0).is_valid(), !counts_lent);
+            for withdrawn in [false, counts_lent] {
+                periods(&mut harvest, &[burst, lending(0.9), aside, aside], 1);
+                assert_eq!(harvest.tables().load(DriveId::new(1), 0).is_valid(), !withdrawn);
+            }
             periods(&mut harvest, &[burst, lending(0.9), reading(0.0), reading(0.0)], 4);
             assert!(harvest.bindings(DriveId::new(1)).is_empty(), "its own commands keep it half busy");
         }

@@ -24,7 +24,10 @@ impl Harvest {
         if !borrowing && action == TriggerAction::Lend {
             manager.lending = true;
         }
-        if borrowing || manager.withdrawing || load > config.stop_lending_above {
+        manager.full = if load > config.stop_lending_above { manager.full + 1 } else { 0 };
+        // Lending itself moves what a drive counts with lent work: a share that overshoots must not end it.
+        let samples = if config.counts_lent { config.samples } else { 1 };
+        if borrowing || manager.withdrawing || manager.full >= samples {
             manager.lending = false;
         }
         let mut limit = f64::INFINITY;

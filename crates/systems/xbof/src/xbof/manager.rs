@@ -59,6 +59,8 @@ impl Search {
 pub(super) struct Manager {
     pub(super) trigger: ProcessorTrigger,
     pub(super) lending: bool,
+    /// Samples in a row above the utilization where lending stops.
+    pub(super) full: u32,
     pub(super) processors: Vec<HeldProcessor>,
     pub(super) memories: Vec<HeldMemory>,
     pub(super) misses: MissMonitor,
