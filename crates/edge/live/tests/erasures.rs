@@ -3,7 +3,7 @@
 mod hosted;
 mod small;
 
-use flashyard_live::{EngineAccess, Hook, Host, Tempo};
+use flashyard_live::{EngineAccess, Hook, Host, Limits, Tempo};
 use flashyard_nvme::Status;
 use flashyard_nvme::admin::{AdminCommand, Format, Sanitize, cns};
 use flashyard_nvme::identify::IdentifyNamespace;
@@ -295,5 +295,30 @@ fn a_sanitize_refuses_commands_meanwhile_and_goes_on_after_a_kill_in_its_midst()
         assert!(!is_found(directory.path()));
         assert_eq!(namespace(&mut host).used_blocks.get(), 0);
         assert_eq!(read(&mut host, 3, 4096), (OK, vec![0; 4096]));
+    });
+}
+
+#[test]
+fn a_command_that_waits_for_room_while_its_namespace_is_formatted_does_not_reach_the_new_blocks() {
+    const FEW: Limits = Limits { connections: 100, in_flight_bytes: 4 << 20, set_up: Duration::from_secs(10) };
+    let shape = Shape::divided(&[], None).within(FEW);
+    hosted::serve_shaped(shape, &scenario_with(&["drive.filled=0"]), None, Tempo::Off, |address, _| {
+        let (mut slow, mut other) = (host_of(address, 1), host_of(address, 2));
+        // It takes no answers: more than its socket and the server hold for it, and then blocks 1000 to 1999 of 4 KiB.
+        let (read_range, reads) = (range(0, 64), 100);
+        for _ in 0..reads {
+            let command = NvmCommand::Read { range: read_range, fua: false };
+            slow.send(1, command, Vec::new(), 64 * 4096).expect("it is sent");
+        }
+        let zeroes = NvmCommand::WriteZeroes { range: range(1000, 1000), deallocate: false, fua: false };
+        slow.send(1, zeroes, Vec::new(), 0).expect("it is sent");
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(admin(&mut other, format(1, 0)), OK);
+        let ended = slow.ended(reads + 1).expect("each is answered");
+        let refused = ended.iter().filter(|done| done.status.code() == Status::INVALID_NAMESPACE).count();
+        assert!(refused > 1, "some reads have waited until the blocks were others, and the zeroes behind them");
+        // Zeroes that were written would be mapped. Figures are half a second old at most.
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(namespace(&mut other).used_blocks.get(), 0);
     });
 }

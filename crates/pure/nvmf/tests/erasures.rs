@@ -1,15 +1,16 @@
 //! Format NVM and Sanitize as controllers answer them, with a backend that does what the test says.
 
-use crate::world::{World, target_config};
+use crate::world::{World, drain, target_config};
 use flashyard_nvme::admin::{AdminCommand, Format, Identify, Sanitize, cns};
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::identify::{IdentifyController, IdentifyNamespace};
 use flashyard_nvme::log::{SanitizeLog, page};
+use flashyard_nvme::nvm::{BlockRange, DsmRange, NvmCommand};
 use flashyard_nvme::protection::Metadata;
 use flashyard_nvme::{NSID_ALL, Status};
 use flashyard_nvmf::initiator::Data;
 use flashyard_nvmf::target::{BlockFormat, Demand, Erasure, ErasureKind, Figures, Limits, Sanitized, Wish};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 const FORMATS: &[BlockFormat] = &[BlockFormat::plain(12), BlockFormat::plain(9)];
 
@@ -65,8 +66,7 @@ fn sanitize(action: u8, unrestricted_exit: bool) -> AdminCommand {
 }
 
 fn read_status(world: &mut World) -> Status {
-    let range = flashyard_nvme::nvm::BlockRange { lba: 0, blocks: 1 };
-    let read = flashyard_nvme::nvm::NvmCommand::Read { range, fua: false };
+    let read = NvmCommand::Read { range: BlockRange { lba: 0, blocks: 1 }, fua: false };
     world.run(1, read, Vec::new(), 4096).0.code()
 }
 
@@ -176,4 +176,71 @@ fn after_a_sanitize_that_failed_nothing_is_taken_until_one_succeeds_or_its_comma
     world.target.settle(&demand, Status::SUCCESS);
     assert_eq!((answer(&mut world), read_status(&mut world)), (Status::SUCCESS, Status::SUCCESS));
     assert_eq!(log(&mut world).status.get(), SanitizeLog::FAILED, "the page tells of the last operation");
+}
+
+/// Hosts of a drive that ask for leave to send all their data.
+fn hesitant() -> World {
+    let mut config = target_config(Limits { capsule_data_bytes: 0, ..Limits::default() });
+    let subsystem = &mut config.subsystems[0];
+    subsystem.namespaces.truncate(1);
+    subsystem.namespaces[0].formats = FORMATS;
+    let mut world = World::with(config, |_| ());
+    world.connect();
+    world
+}
+
+/// Sends a command on the I/O connection and lets the target hear of it; returns what the target sends then.
+fn send(world: &mut World, command: NvmCommand, data: Data) -> Vec<u8> {
+    let link = &mut world.links[1];
+    link.host.submit_entry(5, command.encode(0, 1), data, &mut link.host_effects).expect("the queue has room");
+    let bytes = drain(&mut link.host_effects.output, usize::MAX);
+    link.session.receive(&mut world.target, world.now, &bytes, &mut link.effects);
+    drain(&mut link.effects.output, usize::MAX)
+}
+
+/// A host has the drive erased by this command, and the backend does it: its blocks have 2^`block_log2` bytes then.
+fn erase(world: &mut World, command: AdminCommand, block_log2: u8) {
+    let demand = ask(world, command);
+    let mut namespace = world.target.config().subsystems[0].namespaces[0].clone();
+    namespace.blocks = (namespace.blocks << namespace.block_log2) >> block_log2;
+    namespace.block_log2 = block_log2;
+    world.target.set_namespaces(0, vec![namespace]).expect("it contradicts nothing");
+    tell(world, None, Sanitized::Never, 0);
+    world.target.settle(&demand, Status::SUCCESS);
+    assert_eq!(answer(world), Status::SUCCESS);
+}
+
+/// Erasures, the size of blocks behind each, and the status of commands from before it.
+fn erasures() -> [(AdminCommand, u8, Status); 3] {
+    [
+        (format(1, 1, 0), 9, Status::INVALID_NAMESPACE.do_not_retry()),
+        (format(1, 0, 0), 12, Status::FORMAT_IN_PROGRESS),
+        (sanitize(Sanitize::BLOCK_ERASE, false), 12, Status::SANITIZE_IN_PROGRESS),
+    ]
+}
+
+#[test]
+fn data_that_comes_after_an_erasure_does_not_reach_the_blocks_of_afterwards() {
+    for (erasure, block_log2, refusal) in erasures() {
+        let ranges: Vec<u8> = DsmRange::new(BlockRange { lba: 8, blocks: 8 }).as_bytes().to_vec();
+        let deallocate =
+            NvmCommand::DatasetManagement { ranges: 1, deallocate: true, integral_read: false, integral_write: false };
+        let write = NvmCommand::Write { range: BlockRange { lba: 8, blocks: 1 }, fua: false };
+        for (command, data) in [(deallocate, ranges), (write, vec![7; 4096])] {
+            let mut world = hesitant();
+            let asked = send(&mut world, command, Data::ToController(data));
+            erase(&mut world, erasure, block_log2);
+            world.disk.fill(9);
+            let link = &mut world.links[1];
+            link.host.receive(&asked, &mut link.host_effects);
+            world.settle();
+            let done = world.links[1].host_effects.completions.pop().expect("the command is answered");
+            assert_eq!(done.status, refusal, "{erasure:?}, {command:?}");
+            assert!(world.disk.iter().all(|&byte| byte == 9), "{erasure:?}, {command:?}");
+            assert_eq!(
+                read_status(&mut world),
+                if block_log2 == 12 { Status::SUCCESS } else { Status::INVALID_SGL_DATA_LENGTH }
+            );
+        }
+    }
 }

@@ -36,8 +36,7 @@ use crate::namespaces::ManageError;
 use crate::peers::{HELD_PERIOD, Marked, Peers, STILL_MAX};
 use crate::stream::Stream;
 use crate::tls::ServerKeys;
-use flashyard_nvme::Status;
-use flashyard_nvmf::target::{Command, ConfigError, Security, SessionId, Tag, Target, TargetConfig, is_current};
+use flashyard_nvmf::target::{Command, ConfigError, Security, SessionId, Tag, Target, TargetConfig, superseded};
 use flashyard_served::Refused;
 use flashyard_units::{SimTime, VolumeId};
 use peer::Peer;
@@ -196,11 +195,10 @@ impl NvmeTcp {
     fn begin_commands(&mut self, place: usize, context: &mut Context<'_>) {
         let Some(peer) = self.peers.get_mut(place) else { return };
         while let Some((command, cost)) = peer.next_command(context.budget) {
-            if !is_current(&self.target, &command) {
-                // It has waited for room while its namespace was deleted.
+            if let Some(status) = superseded(&self.target, &command) {
+                // It has waited for room while its namespace was deleted, or formatted.
                 peer.under_way -= cost;
                 context.budget.give(cost);
-                let status = Status::INVALID_NAMESPACE.do_not_retry();
                 let Command { tag, payload, second, .. } = command;
                 peer.session.complete(&mut self.target, tag, status, payload, &mut peer.effects);
                 if let Some(second) = second {

@@ -145,8 +145,6 @@ impl Works {
             let first = operation.range().map_or(0, |range| range.lba);
             Box::new(Guarded { metadata, asked, block_bytes, first })
         });
-        // It may have waited for room while its namespace was formatted.
-        let is_stale = protection.is_some() != guarded.is_some();
         let protected = context.volume(volume).is_some_and(|volume| volume.protected);
         let second = Second::of(&mut command, guarded.as_deref(), protected);
         let Command { tag, payload, .. } = command;
@@ -182,10 +180,7 @@ impl Works {
         let number = self.under_way.begin(place, cost, work);
         // Before the number claims anything again.
         self.release(context);
-        if is_stale {
-            self.fail(number, Status::INVALID_NAMESPACE.do_not_retry());
-            self.note_asked(number);
-        } else if let Some(second) = self.work(number).and_then(|work| work.second.as_deref()) {
+        if let Some(second) = self.work(number).and_then(|work| work.second.as_deref()) {
             second.claim(tags_of(number), volume, context);
         } else if self.is_fenced(number) {
             self.fences.hold(number, operation);

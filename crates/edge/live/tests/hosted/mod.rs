@@ -1,7 +1,9 @@
 //! Drive 0 of a small enclosure, served to a host over NVMe/TCP of the loopback.
 
 use crate::small::{enclosure_of, while_serving};
-use flashyard_live::{BlockFormat, Engine, Handle, Hook, NvmeTcp, Remote, Report, SetUp, Tempo, divide, set_format};
+use flashyard_live::{
+    BlockFormat, Engine, Handle, Hook, Limits, NvmeTcp, Remote, Report, SetUp, Tempo, divide, set_format,
+};
 use flashyard_nvmf::target::{Namespace, Subsystem, TargetConfig, ZoneShape};
 use flashyard_scenario::Scenario;
 use flashyard_served::{Control, JournalHeader, Session};
@@ -62,6 +64,7 @@ pub(crate) struct Shape {
     journal: Option<Box<dyn Write>>,
     /// Code that is called in each turn of the engine.
     hook: Option<Box<dyn Hook>>,
+    limits: Limits,
 }
 
 impl Shape {
@@ -72,7 +75,7 @@ impl Shape {
     /// Blocks of this format.
     #[allow(dead_code, reason = "not every test is of the format of blocks")]
     pub(crate) fn formatted(block: BlockFormat) -> Self {
-        Self { block, zones: None, sizes: Vec::new(), journal: None, hook: None }
+        Self { block, zones: None, sizes: Vec::new(), journal: None, hook: None, limits: Limits::default() }
     }
 
     /// Namespaces of so many units, and a journal.
@@ -86,10 +89,16 @@ impl Shape {
     pub(crate) fn watched(self, hook: Box<dyn Hook>) -> Self {
         Self { hook: Some(hook), ..self }
     }
+
+    /// As it is, but served within these limits.
+    #[allow(dead_code, reason = "not every test is of limits")]
+    pub(crate) fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
 }
 
 pub(crate) fn serve_shaped<R: Send>(
-    Shape { block, zones, sizes, journal, hook }: Shape,
+    Shape { block, zones, sizes, journal, hook, limits }: Shape,
     scenario: &Scenario,
     directory: Option<&Path>,
     tempo: Tempo,
@@ -100,6 +109,7 @@ pub(crate) fn serve_shaped<R: Send>(
     let header = JournalHeader { seed: scenario.seed, scenario: String::new(), contents: None };
     let session = Session::new(world, journal.is_some().then_some(&header));
     let mut engine = Engine::new(session, media, &[VolumeId::new(0)], tempo).expect("there is a poll");
+    engine.set_limits(limits);
     set_format(&mut engine, VolumeId::new(0), block).expect("there are such blocks");
     if !sizes.is_empty() {
         divide(&mut engine, VolumeId::new(0), &sizes).expect("the drive has room");
@@ -107,12 +117,12 @@ pub(crate) fn serve_shaped<R: Send>(
     if let Some(journal) = journal {
         engine.set_journal(journal);
     }
-    let limits = engine.fronts_mut().drives()[0].limits;
+    let whole = engine.fronts_mut().drives()[0].limits;
     let unit = zones.map_or(1, |zones| zones.zone_blocks);
-    let mut namespace = Namespace::new(1, limits.blocks / unit * unit, 12);
+    let mut namespace = Namespace::new(1, whole.blocks / unit * unit, 12);
     namespace.zones = zones;
     let mut subsystem = Subsystem::new(NQN, "FY0000", vec![namespace]);
-    subsystem.has_remap = limits.remaps;
+    subsystem.has_remap = whole.remaps;
     let config = TargetConfig { subsystems: vec![subsystem], ..TargetConfig::default() };
     let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let front = NvmeTcp::new(&[any], config, vec![VolumeId::new(0)], 300).expect("the loopback can be listened on");

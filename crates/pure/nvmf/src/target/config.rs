@@ -580,6 +580,11 @@ impl Namespace {
         1 << self.block_log2
     }
 
+    /// Another value is other blocks.
+    pub(super) const fn blocks_shape(&self) -> (u8, Metadata) {
+        (self.block_log2, self.metadata)
+    }
+
     /// The format of its blocks.
     pub(super) const fn block(&self) -> BlockFormat {
         BlockFormat { data_log2: self.block_log2, has_metadata: !self.metadata.is_none() }

@@ -4,6 +4,7 @@ use super::answer::Answer;
 use super::attachment::{Attach, NewNamespace};
 use super::config::{Abilities, ConfigError, Figures, Hosts, Management, Namespace, Subsystem, TargetConfig};
 use super::controller::{Class, Controller};
+use super::edition::Epochs;
 use super::effects::{Command, SessionId, Shutdown};
 use super::erasure::{Erasure, ErasureKind};
 use super::fence::Fences;
@@ -116,6 +117,8 @@ pub struct Target {
     pub(super) insides: BTreeMap<usize, Insides>,
     /// Blocks that hold something, of namespaces of subsystems that have several.
     pub(super) used: BTreeMap<(usize, u32), u64>,
+    /// Erasures that namespaces have seen.
+    pub(super) epochs: Epochs,
 }
 
 impl Target {
@@ -147,6 +150,7 @@ impl Target {
             looks: Vec::new(),
             reservations: BTreeMap::new(),
             used: BTreeMap::new(),
+            epochs: Epochs::default(),
             reserved: Vec::new(),
             fences: Fences::default(),
             keeping: Keeping::default(),
@@ -441,6 +445,14 @@ pub fn set_namespaces_by(
     let (added, gone) = (missing(after, &before), missing(&before, after));
     target.reservations.retain(|&(place, nsid), _| place != subsystem || !gone.contains(&nsid));
     target.used.retain(|&(place, nsid), _| place != subsystem || !gone.contains(&nsid));
+    target.epochs.forget(|(place, nsid)| place == subsystem && gone.contains(&nsid));
+    for now in after {
+        let same = |it: &&Namespace| (it.nsid, it.serial) == (now.nsid, now.serial);
+        let was = before.iter().find(same).map(Namespace::blocks_shape);
+        if was.is_some_and(|was| was != now.blocks_shape()) {
+            target.epochs.reshape((subsystem, now.nsid));
+        }
+    }
     let mut zones = target.zones.split_off(&(subsystem, 0));
     let mut later = zones.split_off(&(subsystem + 1, 0));
     target.zones.extend(zones_of(subsystem, after, &mut zones));
@@ -516,10 +528,16 @@ pub fn set_abilities(target: &mut Target, subsystem: usize, abilities: Abilities
     target.config.subsystems[subsystem].abilities = abilities;
 }
 
-/// Whether a command is about a namespace that is still the one for which it came.
-pub fn is_current(target: &Target, command: &Command) -> bool {
-    let namespace = target.config.subsystems[command.subsystem].namespace(command.nsid);
-    namespace.is_some_and(|namespace| namespace.serial == command.serial)
+/// The status of a command that has waited for the backend while what it is about has gone: its namespace, the blocks that this had, or
+/// their data.
+pub fn superseded(target: &Target, command: &Command) -> Option<Status> {
+    let &Command { subsystem, nsid, edition, .. } = command;
+    let namespace = target.config.subsystems[subsystem].namespace(nsid);
+    if namespace.is_none_or(|namespace| namespace.serial != edition.serial) {
+        return Some(Status::INVALID_NAMESPACE.do_not_retry());
+    }
+    let is_erasing = target.figures[subsystem].erasure.refusal(nsid);
+    is_erasing.or_else(|| target.epochs.refusal((subsystem, nsid), edition.epoch))
 }
 
 /// The drive has done what was asked for, with this result: [`Target::settle`].
@@ -546,11 +564,18 @@ pub fn erasure_of(target: &Target, subsystem: usize) -> Erasure {
     target.figures[subsystem].erasure
 }
 
-/// Tells hosts of `subsystem` of an erasure since `before`: of its end, and of a format's beginning.
+/// Notes an erasure of `subsystem` that has begun since `before`, and tells its hosts of its end, and of a format's beginning.
 pub(super) fn announce_erasure(target: &mut Target, subsystem: usize, before: Erasure) {
     let erasure = target.figures[subsystem].erasure;
     if before == erasure {
         return;
+    }
+    let begun = |erasure: &Erasure| erasure.under_way.map(|(kind, _)| (kind, erasure.nsid));
+    if let Some((kind, _)) = begun(&erasure).filter(|_| begun(&before) != begun(&erasure)) {
+        let namespaces = target.config.subsystems[subsystem].namespaces.iter().map(|one| one.nsid);
+        for nsid in namespaces.filter(|&nsid| kind == ErasureKind::Sanitize || erasure.concerns(nsid)) {
+            target.epochs.erase((subsystem, nsid), kind);
+        }
     }
     let is = |erasure: &Erasure, wanted: ErasureKind| erasure.under_way.is_some_and(|(kind, _)| kind == wanted);
     if is(&before, ErasureKind::Sanitize) && !is(&erasure, ErasureKind::Sanitize) {

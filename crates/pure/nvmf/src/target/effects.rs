@@ -1,5 +1,6 @@
 //! A connection as its owner sees it: its name, its effects, and the room that it may take.
 
+use super::edition::Edition;
 use super::slots::Tag;
 use crate::Output;
 use flashyard_nvme::nvm::NvmCommand;
@@ -34,8 +35,8 @@ pub struct Command {
     pub subsystem: usize,
     /// Namespace.
     pub nsid: u32,
-    /// Serial number of the namespace: [`super::is_current`].
-    pub serial: u32,
+    /// The namespace as it was when the command came: [`super::superseded`].
+    pub edition: Edition,
     /// Operation to carry out.
     pub operation: NvmCommand,
     /// Its wishes about the metadata of its blocks; `None` where they have none. Where it [carries](Protection::carries) the

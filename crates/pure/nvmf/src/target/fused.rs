@@ -82,7 +82,7 @@ impl Fusion {
             (Role::Second, Work::Nvm(NvmCommand::Write { range, .. }), Some(First::Waits(first))) => {
                 slots.get_mut(first).is_some_and(|first| {
                     let Work::Nvm(compare) = first.work else { return false };
-                    compare.range() == Some(range) && (first.nsid, first.serial) == (nsid, plan.serial)
+                    compare.range() == Some(range) && (first.nsid, first.edition) == (nsid, plan.edition)
                 })
             }
             _ => false,

@@ -10,6 +10,7 @@ mod connect;
 mod controller;
 mod dialogue;
 mod directory;
+mod edition;
 mod effects;
 mod erase;
 mod erasure;
@@ -41,9 +42,10 @@ pub use config::{
     Subsystem, TargetConfig, WriteHints, ZoneShape,
 };
 pub use directory::{
-    Demand, Target, Wish, erasure_of, is_current, set_abilities, set_management, set_namespaces_by, set_used_blocks,
-    settle_with,
+    Demand, Target, Wish, erasure_of, set_abilities, set_management, set_namespaces_by, set_used_blocks, settle_with,
+    superseded,
 };
+pub use edition::Edition;
 pub use effects::{CloseReason, Command, Effects, Room, SessionId, Shutdown};
 pub use erasure::{Erasure, ErasureKind, Sanitized};
 pub use kept::{

@@ -2,6 +2,7 @@
 
 use super::config::{COPY_RANGES_MAX, Limits, Namespace, TargetConfig};
 use super::directory::Target;
+use super::edition::Edition;
 use super::session::{QueueKind, Session};
 use super::slots::{Plan, Work, direction_of};
 use crate::volume::{request_of, status_of};
@@ -44,7 +45,7 @@ impl Session {
         if direction == Direction::ToHost && matches!(sgl, Sgl::InCapsule { .. }) {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
-        Ok(Plan { work: Work::Here(*sqe), len, sgl, serial: 0, protection: None })
+        Ok(Plan { work: Work::Here(*sqe), len, sgl, edition: Edition::default(), protection: None })
     }
 
     /// A command of an I/O queue that is not one of fabrics.
@@ -123,7 +124,8 @@ impl Session {
         if operation.direction() == Direction::ToHost && !matches!(sgl, Sgl::Transport { .. }) {
             return Err(Status::INVALID_SGL_TYPE.do_not_retry());
         }
-        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl, serial: namespace.serial, protection })
+        let edition = Edition { serial: namespace.serial, epoch: target.epochs.of((subsystem, nsid)) };
+        Ok(Plan { work: Work::Nvm(operation), len: given as u32, sgl, edition, protection })
     }
 }
 

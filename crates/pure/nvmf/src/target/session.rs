@@ -385,7 +385,7 @@ impl Session {
             Ok(plan) => Slot {
                 command_id,
                 nsid: sqe.nsid.get(),
-                serial: plan.serial,
+                edition: plan.edition,
                 work: plan.work,
                 protection: plan.protection,
                 payload: effects.output.take(),
@@ -447,9 +447,9 @@ impl Session {
         if let (Work::Nvm(operation), None) = (slot.work, failure) {
             slot.is_submitted = true;
             let mut payload = std::mem::take(&mut slot.payload);
-            let (nsid, serial) = (slot.nsid, slot.serial);
+            let (nsid, edition) = (slot.nsid, slot.edition);
             let subsystem = self.controller(target).and_then(|controller| controller.subsystem).unwrap_or(0);
-            match admit(target, self.queue.controller, (nsid, serial), operation, &mut payload) {
+            match admit(target, self.queue.controller, (nsid, edition), operation, &mut payload) {
                 Ok(Admitted::Backend { operation, held_bytes, result }) => {
                     let Some(slot) = self.slots.get_mut(tag) else { return };
                     slot.result = result;

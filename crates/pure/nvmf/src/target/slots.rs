@@ -1,5 +1,6 @@
 //! Commands of one connection that are not finished.
 
+use super::edition::Edition;
 use flashyard_nvme::nvm::{Direction, NvmCommand};
 use flashyard_nvme::protection::Protection;
 use flashyard_nvme::sgl::Sgl;
@@ -38,8 +39,8 @@ pub(super) struct Plan {
     /// Length of its data in bytes.
     pub(super) len: u32,
     pub(super) sgl: Sgl,
-    /// Serial number of its namespace.
-    pub(super) serial: u32,
+    /// Its namespace as it is now.
+    pub(super) edition: Edition,
     /// Its wishes about the metadata of its blocks, where they have some.
     pub(super) protection: Option<Protection>,
 }
@@ -80,8 +81,8 @@ pub(super) struct Half {
 pub(super) struct Slot {
     pub(super) command_id: u16,
     pub(super) nsid: u32,
-    /// Serial number of its namespace.
-    pub(super) serial: u32,
+    /// Its namespace as it was when the command came.
+    pub(super) edition: Edition,
     pub(super) work: Work,
     /// Its wishes about the metadata of its blocks, where they have some.
     pub(super) protection: Option<Protection>,
@@ -216,7 +217,7 @@ mod tests {
         Slot {
             command_id,
             nsid: 1,
-            serial: 0,
+            edition: Edition::default(),
             work: Work::Nvm(NvmCommand::Flush),
             protection: None,
             payload: Vec::new(),

@@ -1,6 +1,7 @@
 //! Commands on their way to the backend: the last checks once their data is there, and what zones make of them.
 
 use super::directory::Target;
+use super::edition::Edition;
 use super::effects::Command;
 use super::slots::{Slot, Tag, Work};
 use super::zones::Zones;
@@ -28,7 +29,7 @@ pub(super) enum Admitted {
 pub(super) fn admit(
     target: &mut Target,
     key: (usize, u64),
-    (nsid, serial): (u32, u32),
+    (nsid, edition): (u32, Edition),
     operation: NvmCommand,
     payload: &mut Vec<u8>,
 ) -> Result<Admitted, Status> {
@@ -37,14 +38,16 @@ pub(super) fn admit(
     let subsystem = controller.and_then(|controller| controller.subsystem);
     let namespace = subsystem.and_then(|subsystem| target.config.subsystems[subsystem].namespace(nsid));
     // Its data may have come while another host has detached or deleted the namespace, and created one under its number.
-    if !is_attached || namespace.is_none_or(|namespace| namespace.serial != serial) {
+    if !is_attached || namespace.is_none_or(|namespace| namespace.serial != edition.serial) {
         return Err(Status::INVALID_NAMESPACE.do_not_retry());
     }
-    let held_bytes = target.config.check_ranges((subsystem, nsid), &operation, payload)?;
-    // Its data may have come while another host has begun to format the namespace.
-    if let Some(status) = subsystem.and_then(|subsystem| target.figures[subsystem].erasure.refusal(nsid)) {
+    // Its data may have come while another host has begun to format the namespace, or once that was over.
+    let is_erasing = |subsystem: usize| target.figures[subsystem].erasure.refusal(nsid);
+    let is_erased = |subsystem: usize| target.epochs.refusal((subsystem, nsid), edition.epoch);
+    if let Some(status) = subsystem.and_then(|subsystem| is_erasing(subsystem).or_else(|| is_erased(subsystem))) {
         return Err(status);
     }
+    let held_bytes = target.config.check_ranges((subsystem, nsid), &operation, payload)?;
     // It may have waited for its data while another host has taken a reservation.
     if target.is_reserved(key, nsid, operation.is_read_to_reservations()) {
         return Err(Status::RESERVATION_CONFLICT.do_not_retry());
@@ -62,8 +65,8 @@ pub(super) fn for_backend(
     (operation, held_bytes): (NvmCommand, u32),
     payload: Vec<u8>,
 ) -> Command {
-    let Slot { nsid, serial, protection, expected: data_bytes, .. } = *slot;
-    Command { tag, subsystem, nsid, serial, operation, protection, data_bytes, held_bytes, payload, second: None }
+    let Slot { nsid, edition, protection, expected: data_bytes, .. } = *slot;
+    Command { tag, subsystem, nsid, edition, operation, protection, data_bytes, held_bytes, payload, second: None }
 }
 
 /// One half of a fused operation whose data is complete, as the backend gets it.
@@ -81,7 +84,7 @@ pub(super) fn admit_half(
         return Err(slot.failure.unwrap_or(Status::INTERNAL));
     };
     let mut payload = std::mem::take(&mut slot.payload);
-    match admit(target, key, (slot.nsid, slot.serial), operation, &mut payload)? {
+    match admit(target, key, (slot.nsid, slot.edition), operation, &mut payload)? {
         Admitted::Backend { operation, held_bytes, .. } => {
             Ok(for_backend(slot, tag, subsystem, (operation, held_bytes), payload))
         }
