@@ -18,6 +18,7 @@ use flashyard_served::{JournalHeader, Session, read_journal, replay};
 use flashyard_units::{DriveId, SimSpan};
 use flashyard_volumes::describes_volumes;
 use flashyard_workbench::{DiskFiles, Source, read_text, refuse_device};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::{BufWriter, IsTerminal};
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
@@ -31,6 +32,17 @@ const LOAD_BLOCKS_MAX: u64 = 1 << 18;
 const UNIT_BYTES: u32 = 4096;
 /// Blocks of one of its requests.
 const LOAD_REQUEST_BLOCKS: u32 = 8;
+
+/// Lets the process have as many files open as the system allows it. Each connection is one, and the soft limit is mostly 1024, for
+/// programs that wait by `select`.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+}
 
 /// The scenario with what the command line changes.
 fn resolved(options: &ServeOptions, source: &Source) -> Result<Resolved> {
@@ -62,6 +74,7 @@ fn data_directory(options: &ServeOptions, folder: &Path, in_scenario: Option<&st
 
 pub(crate) fn serve(options: &ServeOptions) -> Result<Outcome> {
     log_to_standard_error(options.verbose);
+    raise_open_files();
     // A server that is told to end while it begins ends as one that serves.
     parallel::catch_interrupt()?;
     let hosts = fronts::hosts(options)?;

@@ -271,3 +271,24 @@ fn a_scenario_that_is_not_for_runs_says_what_it_is_for() {
         assert!(output.status.code() == Some(2) && text(&output.stderr).contains(words), "{}", text(&output.stderr));
     }
 }
+
+#[test]
+fn a_server_may_have_as_many_files_open_as_the_system_lets_it() {
+    let limited = "ulimit -S -n 64; exec \"$0\" \"$@\"";
+    let mut command = Command::new("sh");
+    command.current_dir(root()).args(["-c", limited, env!("CARGO_BIN_EXE_flashyard"), "serve", BOX, "--load", "1"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts");
+    let limits = format!("/proc/{}/limits", child.id());
+    let _served = Served(Some(child));
+    let open_files = || {
+        let limits = std::fs::read_to_string(&limits).expect("it runs");
+        let line = limits.lines().find(|line| line.starts_with("Max open files")).expect("there is the limit");
+        line.split_whitespace().skip(3).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(20) && open_files()[0] != open_files()[1] {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let [soft, hard] = &open_files()[..] else { panic!("two limits") };
+    assert_eq!(soft, hard);
+}

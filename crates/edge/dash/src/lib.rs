@@ -27,7 +27,7 @@
 //! # What it does not do
 //!
 //! No encryption and no users: put it behind something that has them before it leaves the machine. There are at most
-//! [`STREAMS_MAX`] streams; other connections are not limited.
+//! [`STREAMS_MAX`] streams among [`CONNECTIONS_MAX`] connections, and a client that hesitates for [`HESITATION_MAX`] is left (`connections`).
 //!
 //! axum serves because it is small without its optional parts, well kept, and made by the people of tokio, whose
 //! current-thread runtime is enough here; the page needs streaming and refusal by header, which hand-written HTTP
@@ -35,6 +35,7 @@
 
 #![forbid(unsafe_code)]
 
+mod connections;
 mod feed;
 mod guard;
 mod metrics;
@@ -42,6 +43,7 @@ mod routes;
 mod server;
 mod volumes;
 
+pub use connections::{CONNECTIONS_MAX, HESITATION_MAX};
 pub use feed::{EVENTS_KEPT, HISTORY_KEPT, HISTORY_STEP_SECONDS};
 pub use routes::Control;
 pub use routes::{CONTROL_BYTES_MAX, STREAMS_MAX};

@@ -1,5 +1,6 @@
 //! The thread that serves, and the handle that its owner keeps.
 
+use crate::connections::Connections;
 use crate::feed::{Past, feed};
 use crate::guard::Token;
 use crate::routes::{Control, Shared, router};
@@ -11,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
 /// Snapshots between the engine and the thread that serves: more than a second of them.
 const QUEUE: usize = 16;
@@ -128,17 +129,9 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 async fn serve(listener: tokio::net::TcpListener, published: mpsc::Receiver<Snapshot>, control: Control, token: Token) {
     let past = Arc::new(Mutex::new(Past::default()));
     let (frames, latest) = watch::channel(None);
-    let (end, ended) = oneshot::channel::<()>();
     let app = router(Shared::new(latest, Arc::clone(&past), control, token));
-    let app = app.into_make_service_with_connect_info::<SocketAddr>();
-    let serving = axum::serve(listener, app).with_graceful_shutdown(async {
-        // An error means that the sender is gone, which is the end as well.
-        let _ = ended.await;
-    });
-    let serving = tokio::spawn(serving.into_future());
+    let connections = Connections::serve(listener, app);
     // `feed` drops `frames` when it ends, and with it every stream of events ends.
     feed(published, past, frames).await;
-    drop(end);
-    // Clients that do not listen any more are cut off with the runtime.
-    let _ = tokio::time::timeout(GRACE, serving).await;
+    connections.end(GRACE).await;
 }

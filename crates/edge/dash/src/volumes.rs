@@ -1,5 +1,6 @@
 //! The page of volumes that serve: their trees, from status to status. It only looks; `flashyard ctl` changes them.
 
+use crate::connections::Connections;
 use crate::guard::Refusal;
 use crate::routes::{KEEP_ALIVE, RETRY, STREAMS_MAX, guarded};
 use crate::server::{DashError, GRACE, listen};
@@ -16,7 +17,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_stream::wrappers::WatchStream;
 use tokio_stream::{Stream, StreamExt};
 
@@ -107,7 +108,6 @@ impl Shared {
 async fn serve(listener: tokio::net::TcpListener, mut published: mpsc::Receiver<Frame>) {
     let past = Arc::new(Mutex::new(VecDeque::new()));
     let (frames, latest) = watch::channel(None);
-    let (end, ended) = oneshot::channel::<()>();
     let shared = Shared { latest, past: Arc::clone(&past), streams: Arc::new(Semaphore::new(STREAMS_MAX)) };
     let app = Router::new()
         .route("/", get(async || Html(PAGE)))
@@ -116,11 +116,7 @@ async fn serve(listener: tokio::net::TcpListener, mut published: mpsc::Receiver<
         .route("/metrics", get(metrics))
         .layer(middleware::from_fn(guarded))
         .with_state(Arc::new(shared));
-    let serving = axum::serve(listener, app).with_graceful_shutdown(async {
-        // An error means that the sender is gone, which is the end as well.
-        let _ = ended.await;
-    });
-    let serving = tokio::spawn(serving.into_future());
+    let connections = Connections::serve(listener, app);
     while let Some(frame) = published.recv().await {
         let mut past = past.lock().unwrap_or_else(PoisonError::into_inner);
         past.push_back(Arc::clone(&frame));
@@ -128,9 +124,9 @@ async fn serve(listener: tokio::net::TcpListener, mut published: mpsc::Receiver<
         past.drain(..surplus);
         frames.send_replace(Some(frame));
     }
-    drop((frames, end));
-    // Clients that do not listen any more are cut off with the runtime.
-    let _ = tokio::time::timeout(GRACE, serving).await;
+    // Every stream of events ends with it.
+    drop(frames);
+    connections.end(GRACE).await;
 }
 
 /// The past as one event, then the latest status whenever the client has room for it.

@@ -1,6 +1,6 @@
 //! The dashboard over loopback, with a client that knows no more HTTP than it must.
 
-use flashyard_dash::{CONTROL_BYTES_MAX, Control, Dash, STREAMS_MAX};
+use flashyard_dash::{CONNECTIONS_MAX, CONTROL_BYTES_MAX, Control, Dash, HESITATION_MAX, STREAMS_MAX};
 use flashyard_report::{DrivePoints, DriveSnapshot, LiveCommand, LiveEvent, LiveEventKind, Points, Snapshot};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -149,6 +149,49 @@ fn a_stream_begins_with_the_past_and_goes_on_with_what_is_published() {
         assert_eq!(texts.len() as u64, number, "a frame repeats the events before it");
         assert_eq!(texts[0]["text"], "pulled\nout");
     }
+}
+
+/// A client that has begun a request and does not go on.
+fn hesitant(dash: &Dash) -> TcpStream {
+    let mut stream = connect(dash);
+    stream.write_all(b"GET /sna").expect("it reads");
+    stream
+}
+
+/// Whether the server ends the connection within `patience`.
+fn ends_within(stream: &mut TcpStream, patience: Duration) -> bool {
+    stream.set_read_timeout(Some(patience)).expect("not zero");
+    matches!(stream.read(&mut [0; 4096]), Ok(0))
+}
+
+#[test]
+fn clients_that_hesitate_are_left_after_a_while_and_those_that_watch_are_not() {
+    let (mut dash, _commands) = start();
+    show(&mut dash, snapshot(1));
+    let (_, mut events) = Events::open(&dash);
+    let (mut begun, mut silent, mut idle) = (hesitant(&dash), connect(&dash), connect(&dash));
+    write!(idle, "GET /snapshot HTTP/1.1\r\nHost: {}\r\n\r\n", dash.address()).expect("it reads");
+    assert!(idle.read(&mut [0; 1 << 16]).expect("it is answered") > 0);
+    for stream in [&mut begun, &mut silent, &mut idle] {
+        assert!(ends_within(stream, HESITATION_MAX + Duration::from_secs(5)));
+    }
+    dash.publish(snapshot(2));
+    let shown = std::iter::from_fn(|| events.data()).find(|shown| shown["number"] == 2);
+    assert!(shown.is_some(), "the stream goes on");
+}
+
+#[test]
+fn connections_beyond_as_many_as_may_be_wait_for_their_turn() {
+    let (mut dash, _commands) = start();
+    show(&mut dash, snapshot(1));
+    let mut held: Vec<TcpStream> = (0..CONNECTIONS_MAX).map(|_| hesitant(&dash)).collect();
+    let mut next = connect(&dash);
+    write!(next, "GET /snapshot HTTP/1.1\r\nHost: {}\r\n\r\n", dash.address()).expect("it reads");
+    next.set_read_timeout(Some(Duration::from_millis(500))).expect("not zero");
+    assert!(next.read(&mut [0; 16]).is_err(), "it is answered beside {CONNECTIONS_MAX} others");
+    held.truncate(CONNECTIONS_MAX - 1);
+    next.set_read_timeout(Some(PATIENCE)).expect("not zero");
+    assert!(next.read(&mut [0; 16]).expect("its turn comes") > 0);
 }
 
 #[test]
