@@ -328,9 +328,10 @@ impl DataDirectory {
         (0..drives as u16).map(all).collect()
     }
 
-    /// Keeps such a record: whole, or as it was.
+    /// Keeps such a record: whole, or as it was. The engine, which does nothing else meanwhile, does not wait for the disk: as blocks do,
+    /// the record outlives the process from now on, and the whole machine once it is written back.
     pub(super) fn keep_record(&self, drive: DriveId, kind: RecordKind, record: &[u8]) -> io::Result<()> {
-        write_whole(&self.drive_file(drive.get(), kind.name()), record)
+        replace(&self.drive_file(drive.get(), kind.name()), record, Written::ToSystem)
     }
 
     /// A file for the metadata of the blocks of a drive, which has none: whole, or not there.
@@ -400,18 +401,24 @@ impl DataDirectory {
             drives.push(drive);
         }
         let path = self.path.join(LABEL);
-        write_whole(&path, describe(shapes).as_bytes()).map_err(|error| failed(&path, error))?;
+        replace(&path, describe(shapes).as_bytes(), Written::ToDisk).map_err(|error| failed(&path, error))?;
         fs::remove_file(&unfinished).map_err(|error| failed(&unfinished, error))?;
         Ok(drives)
     }
 
     /// Notes that the end was in order, and how these drives were then.
     pub(super) fn close(&self, drives: &[DriveMedia]) -> io::Result<()> {
+        for (number, kind) in (0..drives.len() as u16).flat_map(|number| RecordKind::ALL.map(|kind| (number, kind))) {
+            match File::open(self.drive_file(number, kind.name())) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                record => record?.sync_all()?,
+            }
+        }
         let mut text = format!("{CLEAN_HEAD}\n");
         for (number, drive) in drives.iter().enumerate() {
             text.push_str(&format!("drive {number}: records {:08x}\n", drive.band.digest()?));
         }
-        write_whole(&self.path.join(CLEAN), text.as_bytes())
+        replace(&self.path.join(CLEAN), text.as_bytes(), Written::ToDisk)
     }
 }
 
@@ -452,12 +459,23 @@ fn existing_file(path: &Path, bytes: u64) -> Result<File, MediaError> {
     }
 }
 
+/// How far a file is written before it takes its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    /// The operating system has it: it outlives the process.
+    ToSystem,
+    /// The disk has it: it outlives the machine.
+    ToDisk,
+}
+
 /// Writes a file whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn replace(path: &Path, bytes: &[u8], written: Written) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = open_options().create(true).truncate(true).open(&beside)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
+    if written == Written::ToDisk {
+        file.sync_all()?;
+    }
     fs::rename(&beside, path)
 }
 

@@ -301,3 +301,17 @@ fn a_new_directory_has_nothing_of_drives_before() {
     drop(make().expect("it is made again"));
     assert!(left.iter().all(|path| !path.exists()));
 }
+
+#[test]
+fn a_record_is_kept_without_waiting_for_the_disk() {
+    use super::directory::{DataDirectory, RecordKind};
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let kept = DataDirectory::lock(directory.path()).expect("no other process has it");
+    let keep = |record: &[u8]| kept.keep_record(DriveId::new(0), RecordKind::Reservations, record);
+    keep(b"first").expect("it is kept");
+    let path = directory.path().join("drive-0.reservations");
+    assert_eq!(std::fs::read(&path).expect("it is there"), b"first");
+    // The device takes all writes, and refuses to be synchronized with EINVAL.
+    std::os::unix::fs::symlink("/dev/null", directory.path().join("drive-0.new")).expect("the name is free");
+    keep(b"second").expect("nothing is waited for");
+}

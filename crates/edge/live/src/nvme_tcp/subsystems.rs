@@ -236,7 +236,7 @@ impl Subsystems {
     }
 
     /// Carries a change of reservations out that outlasts a loss of power: it is kept before its host is answered. Lets the other front
-    /// ends know of all changes. Returns whether more wait: a disk takes milliseconds to keep one, and other clients have their turn
+    /// ends know of all changes. Returns whether more wait: each is a file of its own, and other clients have their turn
     /// between two.
     pub(super) fn follow_reservations(&self, target: &mut Target, context: &mut Context<'_>) -> bool {
         if let Some(change) = next_change(target) {
