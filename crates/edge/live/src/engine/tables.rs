@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::media::{BlockFormat, RecordKind};
-use crate::namespaces::{ManageError, Table};
+use crate::namespaces::{Extent, ManageError, Table};
 use flashyard_flash::SLOT_BYTES;
 use flashyard_units::VolumeId;
 
@@ -72,7 +72,13 @@ pub(super) fn set_table(engine: &mut Engine, world: VolumeId, table: Table) -> R
 /// A drive has these namespaces.
 pub(super) fn take_table(engine: &mut Engine, world: VolumeId, table: Table) {
     let served = engine.session.world();
-    engine.spaces.divide(world, table, |unit| served.place(world, unit).is_some_and(|(_, slot)| slot.is_some()));
+    let (drive, units) = (served.drives_of(world)[0], engine.spaces.world(world).limits.blocks);
+    let is_mapped = |unit: &u64| served.place(world, *unit).is_some_and(|(_, slot)| slot.is_some());
+    engine.spaces.divide(world, table, |extents| match extents {
+        // The drive counts that itself.
+        [Extent { first: 0, units: all }] if *all == units => served.health(drive, served.now()).mapped_slots,
+        _ => extents.iter().flat_map(|extent| extent.first..extent.end()).filter(is_mapped).count() as u64,
+    });
     let shift = engine.shifts[world.index()];
     engine.shifts.resize(engine.spaces.volumes(), shift);
     show(engine, world);

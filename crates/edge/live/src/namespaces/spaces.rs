@@ -140,9 +140,9 @@ impl Spaces {
         self.table(world).map_or(0, |table| units_of(&table.free(units)) * u64::from(SLOT_BYTES))
     }
 
-    /// A volume of the world has these namespaces from now on; `is_mapped` tells which of its units hold something. Those that are
+    /// A volume of the world has these namespaces from now on; `mapped` counts units of extents that hold something. Those that are
     /// gone keep their space for requests under way until [`Spaces::forget`].
-    pub(crate) fn divide(&mut self, world: VolumeId, table: Table, mut is_mapped: impl FnMut(u64) -> bool) {
+    pub(crate) fn divide(&mut self, world: VolumeId, table: Table, mut mapped: impl FnMut(&[Extent]) -> u64) {
         if self.spaces.len() == self.world.len() {
             let nowhere = |number: usize| Space {
                 world: self.behind(VolumeId::new(number as u16)),
@@ -156,14 +156,25 @@ impl Spaces {
             let behind: Vec<Space> = (self.world.len()..count).map(nowhere).collect();
             self.spaces.extend(behind);
         }
+        // A namespace comes where nothing is mapped, and grows by such space: only what a first division finds is counted, and
+        // what is cut off. Counting a drive of terabytes takes seconds.
+        let before = self.tables[world.index()].take();
         for entry in &table.entries {
             let volume = self.volume_of(world, entry.nsid);
+            let had = before.as_ref().map(|table| table.entry(entry.nsid).filter(|had| had.serial == entry.serial));
             let space = &mut self.spaces[volume.index()];
             if space.is_whole || space.extents != entry.extents {
                 let is_cut = space.keeps_end && cut(&space.extents, entry.units()).0 == entry.extents;
                 let extents = if is_cut { space.extents.clone() } else { entry.extents.clone() };
-                let units = entry.extents.iter().flat_map(|extent| extent.first..extent.end());
-                let used = units.filter(|&unit| is_mapped(unit)).count() as u64;
+                let used = match had {
+                    None => mapped(&entry.extents),
+                    Some(None) => 0,
+                    Some(Some(had)) => {
+                        let (kept, lost) = cut(&had.extents, entry.units());
+                        debug_assert!(entry.extents.starts_with(&kept) || lost.is_empty(), "it keeps its beginning");
+                        space.used - mapped(&lost).min(space.used)
+                    }
+                };
                 let metadata = Metadata::None;
                 *space = Space { world, is_whole: false, extents, metadata, used, keeps_end: is_cut };
             }
@@ -334,11 +345,18 @@ fn with_blocks(volume: VolumeInfo, block_bytes: u32) -> VolumeInfo {
 mod tests {
     use super::*;
     use crate::media::BlockFormat;
+    use crate::namespaces::Entry;
+    use flashyard_flash::Slot;
 
     fn spaces() -> Spaces {
         let limits = VolumeLimits { blocks: 100, remaps: true, request_blocks: 8, read_only: false };
         let volume = |id| VolumeInfo { id: VolumeId::new(id), block_bytes: SLOT_BYTES, limits, protected: true };
         Spaces::new(vec![volume(0), volume(1)])
+    }
+
+    /// Units of even numbers.
+    fn even(extents: &[Extent]) -> u64 {
+        extents.iter().map(|extent| extent.end().div_ceil(2) - extent.first.div_ceil(2)).sum()
     }
 
     #[test]
@@ -364,7 +382,7 @@ mod tests {
         if let Some(entry) = table.entry_mut(2) {
             entry.extents = vec![Extent { first: 50, units: 20 }, Extent { first: 10, units: 10 }];
         }
-        spaces.divide(drive, table, |unit| unit % 2 == 0);
+        spaces.divide(drive, table, even);
         assert!(!spaces.is_plain());
         let space = spaces.of(second);
         let placed = |unit| space.place(&read(second, unit)).0;
@@ -380,19 +398,57 @@ mod tests {
     }
 
     #[test]
+    fn only_a_first_division_and_what_is_cut_off_are_counted() {
+        let mut spaces = spaces();
+        let drive = VolumeId::new(0);
+        let second = spaces.volume_of(drive, 2);
+        let mut looked_at = Vec::new();
+        let mut divide = |spaces: &mut Spaces, table: &Table| {
+            looked_at.clear();
+            spaces.divide(drive, table.clone(), |extents| {
+                looked_at.extend(extents);
+                even(extents)
+            });
+            let used = [drive, second].map(|volume| spaces.of(volume).used());
+            (looked_at.clone(), used)
+        };
+        let extent = |first, units| Extent { first, units };
+        let mut table = Table::divided(100, BlockFormat::plain(SLOT_BYTES), &[10]).expect("there is room");
+        assert_eq!(divide(&mut spaces, &table), (vec![extent(0, 10)], [Some(5), Some(0)]));
+        let created = Entry { nsid: 2, extents: vec![extent(20, 10)], ..table.entries[0].clone() };
+        table.add(created);
+        assert_eq!(divide(&mut spaces, &table), (vec![], [Some(5), Some(0)]), "it has come where nothing is mapped");
+        spaces.follow(
+            drive,
+            &Movement::Written { tag: 0, place: 0, logical: 25, slot: Slot::new(1), before: Slot::NONE },
+        );
+        let set = |table: &mut Table, extents: &[Extent]| table.entries[1].extents = extents.to_vec();
+        set(&mut table, &[extent(20, 20), extent(60, 8)]);
+        assert_eq!(divide(&mut spaces, &table), (vec![], [Some(5), Some(1)]), "so has what it has grown by");
+        set(&mut table, &[extent(20, 5)]);
+        let cut = vec![extent(25, 15), extent(60, 8)];
+        assert_eq!(divide(&mut spaces, &table), (cut, [Some(5), Some(0)]), "no more than it holds");
+        // Another one under its number.
+        table.entries.remove(1);
+        assert_eq!(divide(&mut spaces, &table).0, []);
+        table.add(Entry { nsid: 2, extents: vec![extent(20, 5)], ..table.entries[0].clone() });
+        assert_eq!(divide(&mut spaces, &table), (vec![], [Some(5), Some(0)]));
+    }
+
+    #[test]
     fn a_namespace_that_shrinks_keeps_its_end_for_requests_under_way() {
         let mut spaces = spaces();
         let drive = VolumeId::new(0);
         let table = |units| Table::divided(100, BlockFormat::plain(SLOT_BYTES), &[units]).expect("there is room");
-        spaces.divide(drive, table(40), |_| true);
+        spaces.divide(drive, table(40), units_of);
         assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 40 }]);
         spaces.keep_end(drive);
-        spaces.divide(drive, table(30), |_| true);
+        spaces.divide(drive, table(30), units_of);
         assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 40 }]);
         assert_eq!((spaces.of(drive).used(), spaces.free_bytes(drive)), (Some(30), 70 * u64::from(SLOT_BYTES)));
         spaces.settle(drive);
         assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 30 }]);
-        spaces.divide(drive, table(20), |_| true);
+        spaces.divide(drive, table(20), units_of);
         assert_eq!(spaces.of(drive).extents(), [Extent { first: 0, units: 20 }]);
     }
 }
