@@ -102,9 +102,19 @@ pub struct TemperatureThreshold {
 }
 
 impl TemperatureThreshold {
-    /// Decodes the value of the feature.
-    pub const fn decode(value: u32) -> Self {
-        Self { kelvin: value as u16, sensor: (value >> 16) as u8 & 15, is_lower: (value >> 20) & 3 == 1 }
+    /// The composite temperature as a sensor.
+    pub const COMPOSITE: u8 = 0;
+    /// All sensors, that of the composite temperature among them, as far as they are there: for Set Features only.
+    pub const ALL_SENSORS: u8 = 15;
+
+    /// Decodes the value of the feature; `None` for reserved types of thresholds.
+    pub const fn decode(value: u32) -> Option<Self> {
+        let is_lower = match (value >> 20) & 3 {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        Some(Self { kelvin: value as u16, sensor: (value >> 16) as u8 & 15, is_lower })
     }
 
     /// The value of the feature.
@@ -143,7 +153,8 @@ mod tests {
                 prop_assert_eq!(queues.encode(), value);
             }
             let threshold = TemperatureThreshold::decode(value);
-            prop_assert_eq!(TemperatureThreshold::decode(threshold.encode()), threshold);
+            prop_assert_eq!(threshold.is_some(), value >> 21 & 1 == 0);
+            prop_assert_eq!(threshold.and_then(|it| TemperatureThreshold::decode(it.encode())), threshold);
         }
     }
 

@@ -714,6 +714,58 @@ fn a_warning_about_health_is_an_event_for_hosts_that_want_to_hear_of_it() {
 }
 
 #[test]
+fn a_temperature_beyond_a_threshold_is_a_warning_to_the_host_that_has_set_it() {
+    const OVER: u32 = 0;
+    const UNDER: u32 = 1 << 20;
+    let sensor = |number: u32| number << 16;
+    let mut world = connected();
+    let other = world.open(1, None);
+    let mut figures = Figures::default();
+    figures.smart.temperature_k.set(298);
+    world.target.set_figures(0, figures);
+    let set = |world: &mut World, feature: u8, value: u32| {
+        let set = AdminCommand::SetFeatures { feature, save: false, values: [value, 0, 0, 0, 0] };
+        world.admin_command(set, Data::None).0.code()
+    };
+    let get = |world: &mut World, parameter: u32| {
+        let get = AdminCommand::GetFeatures { feature: id::TEMPERATURE, select: Select::Current, parameter };
+        let (status, result, _) = world.admin_command(get, Data::None);
+        (status.code(), result)
+    };
+    let warning = |world: &mut World| world.log(page::SMART, 512)[0];
+    assert_eq!(set(&mut world, id::ASYNC_EVENTS, SmartLog::WARNING_TEMPERATURE.into()), Status::SUCCESS);
+    // Source: NVM Express Base 2.0, figure 207: at the threshold, not only beyond it.
+    for (value, is_beyond) in [(OVER | 299, false), (OVER | 298, true), (OVER | 343, false), (UNDER | 297, false)]
+        .into_iter()
+        .chain([(UNDER | 298, true), (UNDER, false), (OVER | sensor(15) | 290, true), (OVER | sensor(15) | 343, false)])
+    {
+        assert_eq!(set(&mut world, id::TEMPERATURE, value), Status::SUCCESS);
+        let events = if is_beyond { vec![AsyncEvent::Temperature] } else { vec![] };
+        assert_eq!(world.events(), events, "{value:#x}");
+        assert_eq!(warning(&mut world), if is_beyond { SmartLog::WARNING_TEMPERATURE } else { 0 }, "{value:#x}");
+    }
+    // There are no sensors beside the composite temperature; 9 to 14 and two of the types are reserved.
+    for wrong in [sensor(1), sensor(8), sensor(9), sensor(14), 2 << 20, 3 << 20] {
+        assert_eq!(set(&mut world, id::TEMPERATURE, wrong | 290), Status::INVALID_FIELD, "{wrong:#x}");
+        assert_eq!(get(&mut world, wrong), (Status::INVALID_FIELD, 0), "{wrong:#x}");
+    }
+    assert_eq!(get(&mut world, sensor(15)), (Status::INVALID_FIELD, 0), "which of them would it be?");
+    assert_eq!((get(&mut world, OVER).1, get(&mut world, UNDER).1), (343, 0));
+    // The drive becomes warm: a warning to those for whom that is too much.
+    assert_eq!(set(&mut world, id::TEMPERATURE, 310), Status::SUCCESS);
+    figures.smart.temperature_k.set(310);
+    world.target.set_figures(0, figures);
+    assert_eq!(world.events(), [AsyncEvent::Temperature]);
+    assert_eq!(warning(&mut world), SmartLog::WARNING_TEMPERATURE);
+    let get = GetLogPage { page: page::SMART, len_bytes: 512, ..GetLogPage::default() };
+    let of_other = world.completion_on(other, AdminCommand::GetLogPage(get).encode(0), Data::ToHost(512)).2;
+    assert_eq!(of_other[0], 0, "its threshold is 343 K");
+    assert_eq!(set(&mut world, id::ASYNC_EVENTS, 0), Status::SUCCESS);
+    assert_eq!(set(&mut world, id::ASYNC_EVENTS, SmartLog::WARNING_TEMPERATURE.into()), Status::SUCCESS);
+    assert_eq!(world.events(), [AsyncEvent::Temperature], "what is so already is told when it is wanted");
+}
+
+#[test]
 fn a_host_has_as_many_queues_as_it_was_granted() {
     let mut world = World::new(Limits::default(), |config| config.io_queues = 1);
     let admin = world.open(1, None);

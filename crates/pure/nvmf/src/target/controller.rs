@@ -5,6 +5,7 @@ use super::effects::SessionId;
 use super::insides::Asked;
 use super::notices::Notices;
 use flashyard_nvme::event::AsyncEvent;
+use flashyard_nvme::feature::TemperatureThreshold;
 use flashyard_nvme::log::{ErrorEntry, SmartLog};
 use flashyard_nvme::property::{Configuration, ControllerStatus, Shutdown, ShutdownStatus};
 use flashyard_units::{SimSpan, SimTime};
@@ -114,6 +115,17 @@ impl Features {
         host_behavior: 0,
         queues: None,
     };
+
+    /// Sets one of the thresholds of the composite temperature.
+    pub(super) fn set_temperature(&mut self, threshold: TemperatureThreshold) {
+        let of_type = if threshold.is_lower { &mut self.temperature_under } else { &mut self.temperature_over };
+        *of_type = threshold.kelvin;
+    }
+
+    /// That threshold in kelvin.
+    pub(super) fn temperature(&self, is_lower: bool) -> u32 {
+        u32::from(if is_lower { self.temperature_under } else { self.temperature_over })
+    }
 }
 
 /// An Abort command that is not answered.
@@ -289,6 +301,16 @@ impl Controller {
         let bit = event.enable_bit();
         let is_enabled = bit == 0 || self.features.async_events & bit != 0;
         is_enabled && self.note(event)
+    }
+
+    /// The warnings about health that a page of SMART has for its host: those of the drive, and one of a temperature that has reached a
+    /// threshold which the host has set. Source: \[P\] NVM Express Base 2.0, figure 207 and section 5.27.1.3.
+    pub(super) fn warnings(&self, smart: &SmartLog) -> u8 {
+        let kelvin = smart.temperature_k.get();
+        let (over, under) = (self.features.temperature_over, self.features.temperature_under);
+        // Zero is no temperature.
+        let is_outside = kelvin > 0 && (kelvin >= over || kelvin <= under);
+        smart.critical_warning | if is_outside { SmartLog::WARNING_TEMPERATURE } else { 0 }
     }
 
     /// Notes an event for each of the warnings about health (bits of the SMART log) that the host wants to hear of. Whether there is

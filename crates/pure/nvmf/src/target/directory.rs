@@ -15,7 +15,7 @@ use super::zones::{AllZones, zones_of};
 use flashyard_nvme::Status;
 use flashyard_nvme::event::AsyncEvent;
 use flashyard_nvme::feature::RetirementRule;
-use flashyard_nvme::log::{AnaState, SelfTestLog};
+use flashyard_nvme::log::{AnaState, SelfTestLog, SmartLog};
 use flashyard_nvme::protection::Metadata;
 use flashyard_units::SimTime;
 use std::cmp::Reverse;
@@ -184,10 +184,7 @@ impl Target {
     pub fn set_figures(&mut self, subsystem: usize, figures: Figures) {
         let before = std::mem::replace(&mut self.figures[subsystem], figures);
         announce_erasure(self, subsystem, before.erasure);
-        let warnings = self.figures[subsystem].smart.critical_warning & !before.smart.critical_warning;
-        if warnings != 0 {
-            warn(self, subsystem, warnings);
-        }
+        warn(self, subsystem, &before.smart);
     }
 
     /// Entries that the error logs of all controllers of `subsystem` (its place in the configuration) have had so far.
@@ -549,11 +546,12 @@ pub fn settle_with(target: &mut Target, demand: &Demand, status: Status, result:
     }
 }
 
-/// Tells hosts of `subsystem` of new warnings about its health.
-fn warn(target: &mut Target, subsystem: usize, warnings: u8) {
+/// Tells hosts of `subsystem` of warnings about its health that are new since `before`.
+fn warn(target: &mut Target, subsystem: usize, before: &SmartLog) {
+    let smart = &target.figures[subsystem].smart;
     let of_it = |controller: &&mut Controller| controller.subsystem == Some(subsystem);
     for controller in target.controllers.iter_mut().flatten().filter(of_it) {
-        if controller.warn(warnings) {
+        if controller.warn(controller.warnings(smart) & !controller.warnings(before)) {
             target.wake.extend(controller.admin_session);
         }
     }

@@ -33,7 +33,7 @@ impl Session {
             return Answer::refusal(Status::INVALID_FIELD);
         }
         let place = self.controller(target).and_then(|controller| controller.subsystem);
-        let present = place.map_or(0, |place| target.figures[place].smart.critical_warning);
+        let smart = place.map(|place| target.figures[place].smart).unwrap_or_default();
         let Some(controller) = self.controller(target) else { return Answer::refusal(Status::CONTROLLER_PATHING) };
         if !matches!(nsid, 0 | NSID_ALL) && feature != id::ERROR_RECOVERY {
             return Answer::refusal(Status::FEATURE_NOT_NAMESPACE);
@@ -46,10 +46,14 @@ impl Session {
             id::POWER => features.power = value,
             id::TEMPERATURE => {
                 let threshold = TemperatureThreshold::decode(value);
-                match threshold.is_lower {
-                    true => features.temperature_under = threshold.kelvin,
-                    false => features.temperature_over = threshold.kelvin,
-                }
+                let sensors = [TemperatureThreshold::COMPOSITE, TemperatureThreshold::ALL_SENSORS];
+                let Some(threshold) = threshold.filter(|threshold| sensors.contains(&threshold.sensor)) else {
+                    return Answer::refusal(Status::INVALID_FIELD);
+                };
+                let before = controller.warnings(&smart);
+                controller.features.set_temperature(threshold);
+                // The answer to this command takes events along.
+                controller.warn(controller.warnings(&smart) & !before);
             }
             id::ERROR_RECOVERY => features.error_recovery = value,
             id::WRITE_CACHE => features.write_cache = value & 1 != 0,
@@ -67,7 +71,7 @@ impl Session {
             id::ASYNC_EVENTS => {
                 let before = std::mem::replace(&mut features.async_events, value);
                 // A host that begins to want a warning hears of one that is there already. The answer to this command takes events along.
-                controller.warn(present & !(before as u8));
+                controller.warn(controller.warnings(&smart) & !(before as u8));
             }
             id::TIMESTAMP => {
                 let Some(bytes) = data.first_chunk::<8>() else { return Answer::refusal(Status::INVALID_FIELD) };
@@ -152,9 +156,10 @@ impl Session {
         let value = match feature {
             id::ARBITRATION => features.arbitration,
             id::POWER => features.power,
-            id::TEMPERATURE => match TemperatureThreshold::decode(parameter).is_lower {
-                true => u32::from(features.temperature_under),
-                false => u32::from(features.temperature_over),
+            id::TEMPERATURE => match TemperatureThreshold::decode(parameter) {
+                Some(asked) if asked.sensor == TemperatureThreshold::COMPOSITE => features.temperature(asked.is_lower),
+                // There are no sensors beside it.
+                _ => return Answer::refusal(Status::INVALID_FIELD),
             },
             id::ERROR_RECOVERY => features.error_recovery,
             id::WRITE_CACHE => u32::from(features.write_cache),

@@ -150,6 +150,8 @@ impl Session {
             }
             (page::SMART, Some(place)) => {
                 let mut smart = target.figures[place].smart;
+                let warnings = self.controller(target).map(|controller| controller.warnings(&smart));
+                smart.critical_warning = warnings.unwrap_or(smart.critical_warning);
                 // Errors before the target started, and those of all its controllers since.
                 let before = u128::from_le_bytes(smart.error_entries);
                 smart.error_entries = before.saturating_add(target.errors[place].into()).to_le_bytes();
