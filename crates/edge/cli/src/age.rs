@@ -5,7 +5,9 @@ use crate::{Outcome, output, parallel};
 use anyhow::{Context, Result, bail};
 use flashyard_report::{charts_page, life_page, life_table, lives_table};
 use flashyard_scenario::{Aged, LifeStop, Purpose, SYSTEMS, Scenario, resolve};
-use flashyard_workbench::{Origin, Source, idle_life_setting, refuse_input, write_aged, write_file, write_life};
+use flashyard_workbench::{
+    Origin, Source, idle_life_setting, prepare_directory, refuse_input, write_aged, write_file, write_life,
+};
 use std::path::Path;
 
 pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
@@ -30,9 +32,13 @@ pub(crate) fn age(options: &AgeOptions) -> Result<Outcome> {
     // Before a life is lived whose end could not be kept.
     if let Some(path) = &options.save {
         output::refuse_existing("--save", path, options.force)?;
+        // A bare name is of the directory at hand.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        prepare_directory(parent).with_context(|| format!("--save {}", path.display()))?;
     }
     if let Some(directory) = &options.out {
         FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))?;
+        prepare_directory(directory)?;
     }
     let scenario = resolved.scenario.clone();
     parallel::catch_interrupt()?;

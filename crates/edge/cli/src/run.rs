@@ -5,7 +5,9 @@ use crate::parallel::Terminal;
 use crate::{Outcome, output, parallel};
 use anyhow::{Error, Result, anyhow, bail};
 use flashyard_report::{FioReport, RunReport};
-use flashyard_workbench::{RunPlan, RunRequest, Source, refuse_run_directory, run_text, write_file, write_run};
+use flashyard_workbench::{
+    RunPlan, RunRequest, RunResults, Source, prepare_directory, refuse_run_directory, run_text, write_file, write_run,
+};
 use std::path::Path;
 
 pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
@@ -22,21 +24,19 @@ pub(crate) fn run(options: &RunOptions) -> Result<Outcome> {
     // Before a run whose files could not be written.
     if let Some(directory) = &options.out {
         refuse_run_directory(directory)?;
+        prepare_directory(directory)?;
     }
     parallel::catch_interrupt()?;
     let command = request.command(&options.scenario);
     let results = plan.carry_out(options.threads, &Terminal::default(), env!("CARGO_PKG_VERSION"), command)?;
-    if let Some(directory) = &options.out {
-        write_run(directory, &results.document)?;
-    }
-    if options.json_fio {
-        write_fio(&results.fio, options)?;
-    }
+    // The report is told also where it cannot be written.
+    let written = write_files(&results, options);
     print_report(&results.document.report, options)?;
     // Where standard output is for a program, a person reads this beside it.
     let for_program = options.json || options.json_fio;
     let broken = &results.broken_laws;
     broken.iter().for_each(|line| if for_program { eprintln!("{line}") } else { output::line(line) });
+    written?;
     if !results.failures.is_empty() {
         let told: Vec<String> =
             results.failures.iter().map(|failure| format!("{}: {}", failure.run, failure.error)).collect();
@@ -73,6 +73,14 @@ fn request(options: &RunOptions) -> RunRequest {
         seed: options.seed,
         seeds: options.seeds,
     }
+}
+
+/// Writes the files of `--out`, and those in fio's layout.
+fn write_files(results: &RunResults, options: &RunOptions) -> Result<()> {
+    if let Some(directory) = &options.out {
+        write_run(directory, &results.document)?;
+    }
+    if options.json_fio { write_fio(&results.fio, options) } else { Ok(()) }
 }
 
 /// Prints the one design in fio's layout, or writes a file for each.

@@ -249,3 +249,52 @@ fn a_scenario_does_not_choose_a_directory_outside_its_own() {
         place.refused(&["serve", BOX, "--seconds", "0", "--set", &setting], &["serve.data", name, "--data DIR"]);
     }
 }
+
+/// Exit status, standard output and standard error of a command that takes hours unless it is refused; one that takes a minute is ended
+/// with status 124.
+fn run_for_a_minute(arguments: &[&str]) -> (Option<i32>, String) {
+    let program = env!("CARGO_BIN_EXE_flashyard");
+    let mut command = Command::new("timeout");
+    command.args(["60", program]).args(arguments).current_dir(root());
+    let output = command.output().expect("the program starts");
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_refused_before_the_run() {
+    let place = Place::new();
+    for below in ["precious", "precious/below"] {
+        let directory = place.name(below);
+        for command in [
+            &["run", DEMO, "--set", "run.requests_per_drive=100000000", "--out", &directory][..],
+            &["age", LIFE, "--drive-writes", "1000", "--out", &directory],
+        ] {
+            let (code, error) = run_for_a_minute(command);
+            assert_eq!(code, Some(2), "{command:?}: {error}");
+            assert!(error.contains(&directory) && error.contains("cannot be made"), "{error}");
+        }
+    }
+    let (code, error) = run_for_a_minute(&["age", LIFE, "--drive-writes", "1000", "--save", &place.name("precious/x")]);
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("--save") && error.contains("precious"), "{error}");
+}
+
+#[test]
+fn a_drive_is_saved_in_a_directory_that_is_made_for_it() {
+    let place = Place::new();
+    done(&["age", "ageing", "--drive-writes", "0.001", "--save", &place.name("new/x.aged")]);
+    assert!(place.path("new/x.aged").is_file());
+    assert_eq!(std::fs::read_dir(place.path("new")).expect("it is there").count(), 1);
+}
+
+#[test]
+fn a_report_is_printed_though_its_files_cannot_be_written() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("out/report.json")).expect("there is room");
+    let few = ["run.requests_per_drive=300", "run.warmup=0 ms", "designs=[\"conv\"]"];
+    let run_of_few = ["run", DEMO, "--set", few[0], "--set", few[1], "--set", few[2], "--out"];
+    let (code, output, error) = run(&[&run_of_few[..], &[&place.name("out")]].concat());
+    assert_eq!(code, Some(2), "{output}{error}");
+    assert!(error.contains("report.json"), "{error}");
+    assert!(output.contains("conv"), "{output}{error}");
+}

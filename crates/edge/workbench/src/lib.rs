@@ -34,7 +34,9 @@ pub use fit::{
     fit, gather, measured, stated,
 };
 pub use kept::{Kept, of_program};
-pub use out::{Origin, refuse_run_directory, report_json, write_file, write_life, write_run, write_study};
+pub use out::{
+    Origin, prepare_directory, refuse_run_directory, report_json, write_file, write_life, write_run, write_study,
+};
 pub use parallel::{Panicked, Watch, run_all, run_each};
 pub use replace::{note_read, refuse_input, replace_file};
 pub use run::{RunFailure, RunPlan, RunRequest, RunResults, SEED_MAX};

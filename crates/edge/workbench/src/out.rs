@@ -9,6 +9,7 @@ use crate::tables::{Table, life_tables, run_tables};
 use flashyard_columns::write_table;
 use flashyard_report::{LifeCourse, ReportDocument, charts_page, html_page, study_page};
 use serde_json::Value;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -23,6 +24,16 @@ const FIO_BEGIN: u64 = 64;
 /// Errors: it would.
 pub fn refuse_run_directory(directory: &Path) -> Result<(), WorkbenchError> {
     RUN_FILES.iter().try_for_each(|name| refuse_input(&directory.join(name)))
+}
+
+/// Makes a directory that is not there, and tries whether a file can be written in it: results are not computed to be lost.
+///
+/// Errors: it cannot be made, or no file in it.
+pub fn prepare_directory(directory: &Path) -> Result<(), WorkbenchError> {
+    make(directory)?;
+    let probe = directory.join(format!(".flashyard-{}.partial", std::process::id()));
+    let made = File::create(&probe).and_then(|_| std::fs::remove_file(&probe));
+    made.map_err(|error| WorkbenchError::file(directory, "cannot be written", error))
 }
 
 /// Writes page, figures, tables and the scenario of a run to `directory`, which is made when it is not there. Files of
@@ -57,7 +68,7 @@ fn remove_earlier(directory: &Path) -> Result<(), WorkbenchError> {
 /// Whether a file is a run in fio's layout that this program, and not fio, has written.
 fn is_fio_of_ours(path: &Path) -> bool {
     let mut begin = String::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(FIO_BEGIN).read_to_string(&mut begin));
+    let read = File::open(path).and_then(|file| file.take(FIO_BEGIN).read_to_string(&mut begin));
     read.is_ok() && begin.contains("\"fio version\": \"flashyard-")
 }
 
