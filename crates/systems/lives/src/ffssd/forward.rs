@@ -77,8 +77,10 @@ impl FastForward {
         let limit = self.config.endurance.unwrap_or(u32::MAX);
         let predicted = self.predictor.predict(self.period + ahead);
         for (count, predicted) in self.last.iter_mut().zip(predicted) {
-            // A worn-out block stays as it is, also where a model would have it younger.
-            *count = (predicted.round().clamp(0.0, f64::from(u32::MAX)) as u32).min(limit).max(*count);
+            // A worn-out block stays as it is. Others may get younger where a model says so: the public code writes back what was predicted.
+            if *count < limit {
+                *count = (predicted.round().clamp(0.0, f64::from(u32::MAX)) as u32).min(limit);
+            }
         }
         self.period += ahead;
         self.predictor.projected(self.period, &self.last);
@@ -138,6 +140,23 @@ mod tests {
         let error = |prediction| age(config(prediction, 1.5), &[3], 5, 60).0[0].abs_diff(real);
         assert!(error(Prediction::TwoPoint) < error(Prediction::Devs));
         assert!(error(Prediction::TwoPoint) < error(Prediction::Cml));
+    }
+
+    #[test]
+    fn continuous_learning_writes_back_what_it_predicts_and_learns_from_it() {
+        let mut forward = FastForward::new(config(Prediction::Cml, 2.0), vec![0]);
+        [0, 0, 0, 100].into_iter().for_each(|count| forward.observe(vec![count], 1.0));
+        assert_eq!(forward.project(1), [80], "the line is below what is there");
+        forward.observe(vec![200], 1.0);
+        assert_eq!(forward.project(1), [177], "80 at 5 is one of seven points");
+    }
+
+    #[test]
+    fn what_is_worn_out_stays_so() {
+        let mut forward =
+            FastForward::new(ForwardConfig { endurance: Some(100), ..config(Prediction::Cml, 2.0) }, vec![0]);
+        [0, 0, 0, 100].into_iter().for_each(|count| forward.observe(vec![count], 1.0));
+        assert_eq!(forward.project(1), [100]);
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub enum Prediction {
     /// Discrete-event models that are chosen once: of a two-point line, a least-squares line and a parabola over the
     /// first periods, the best for the next period; never refitted. \[A\] sheet ff-ssd §5
     Devs,
-    /// Continuous learning: for each block the least-squares line over all it ever saw. \[A\] sheet ff-ssd §5
+    /// Continuous learning: for each block the least-squares line over all its log has, of which predicted counts are a part. \[C\] the
+    /// public code appends them to the log that its regression reads whole (`FF_BuildServer.py`)
     Cml,
 }
 
@@ -91,6 +92,17 @@ impl Predictor {
 
     /// Learns from a simulated period.
     pub(super) fn observe(&mut self, period: u32, counts: &[u32]) {
+        self.learn(period, counts);
+        self.remember(period, counts);
+    }
+
+    /// Takes note of where a jump led: the next point is seen from there.
+    pub(super) fn projected(&mut self, period: u32, counts: &[u32]) {
+        self.learn(period, counts);
+        self.remember(period, counts);
+    }
+
+    fn learn(&mut self, period: u32, counts: &[u32]) {
         if self.prediction == Prediction::Cml {
             let time = f64::from(period);
             self.cml.points += 1.0;
@@ -101,12 +113,6 @@ impl Predictor {
                 self.cml.products[block] += f64::from(count) * time;
             }
         }
-        self.remember(period, counts);
-    }
-
-    /// Takes note of where a jump led: the next point is seen from there.
-    pub(super) fn projected(&mut self, period: u32, counts: &[u32]) {
-        self.remember(period, counts);
     }
 
     fn remember(&mut self, period: u32, counts: &[u32]) {

@@ -10,10 +10,9 @@ use flashyard_kernel::Rng;
 use flashyard_nand::CountingMedium;
 use flashyard_workload::RequestSource;
 
-/// Erased superblocks that are left when a variable capacity is reduced: one is filled by the victim that the trimmed data
-/// makes cheap, one is garbage collection's own. Source: [C] sheet wear-leveling §3.6, "free list nearly empty"; how
-/// many: [A].
-const NEARLY_EMPTY: u32 = 2;
+/// Erased superblocks that are left when a variable capacity is reduced. Source: [C] sheet wear-leveling §3.6, "free list nearly
+/// empty": `nfree == 1` in the three public programs of variable drives.
+const NEARLY_EMPTY: u32 = 1;
 
 /// Slots that the file system relocates with one request. \[A\]
 const RELOCATED_AT_ONCE: usize = 256;

@@ -153,7 +153,7 @@ impl NamedRun for ForwardRun {
         let Some(real) = age(Prediction::TwoPoint, 10, periods, periods.min(200))? else { return Ok(None) };
         let mut tries = Vec::new();
         for (prediction, factor) in ways {
-            let Some(forwarded) = age(prediction, factor, real.periods, real.periods)? else { return Ok(None) };
+            let Some(forwarded) = age(prediction, factor, periods, real.periods)? else { return Ok(None) };
             let mean = |counts: &[u32]| counts.iter().copied().map(f64::from).sum::<f64>() / counts.len() as f64;
             tries.push(ForwardTry {
                 prediction: prediction.name().to_owned(),
