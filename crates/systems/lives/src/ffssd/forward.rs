@@ -76,10 +76,11 @@ impl FastForward {
     pub fn project(&mut self, ahead: u32) -> &[u32] {
         let limit = self.config.endurance.unwrap_or(u32::MAX);
         let predicted = self.predictor.predict(self.period + ahead);
+        let prediction = self.config.prediction;
         for (count, predicted) in self.last.iter_mut().zip(predicted) {
             // A worn-out block stays as it is. Others may get younger where a model says so: the public code writes back what was predicted.
             if *count < limit {
-                *count = (predicted.round().clamp(0.0, f64::from(u32::MAX)) as u32).min(limit);
+                *count = (prediction.whole(predicted).clamp(0.0, f64::from(u32::MAX)) as u32).min(limit);
             }
         }
         self.period += ahead;
@@ -148,7 +149,7 @@ mod tests {
         [0, 0, 0, 100].into_iter().for_each(|count| forward.observe(vec![count], 1.0));
         assert_eq!(forward.project(1), [80], "the line is below what is there");
         forward.observe(vec![200], 1.0);
-        assert_eq!(forward.project(1), [177], "80 at 5 is one of seven points");
+        assert_eq!(forward.project(1), [178], "80 at 5 is one of seven points, and a regression is rounded up: 177.1");
     }
 
     #[test]

@@ -8,7 +8,8 @@
 //! [`FastForward::project`] returns.
 //! What it does not model: data placement, which a jump leaves as it is; the time that prediction takes.
 //!
-//! Invariants: erase counts never fall; no prediction exceeds the endurance.
+//! Invariants: no prediction exceeds the endurance, and a block that reached it stays there. Others may be set back by a model that is
+//! not a line through its last point.
 //!
 //! Source: [P] sheet ff-ssd §3 and §5; assumptions are marked.
 

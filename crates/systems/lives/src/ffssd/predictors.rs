@@ -31,6 +31,15 @@ impl Named for Prediction {
     }
 }
 
+impl Prediction {
+    /// A predicted count as a whole number. Source: \[C\] the public code rounds what a regression over its log says up, but for noise
+    /// (`FF_BuildServer.py`: the nearest to 0.49 more). A two-point line is whole by itself; for the others the nearest: \[A\].
+    pub(super) fn whole(self, predicted: f64) -> f64 {
+        let more = if self == Self::Cml { 0.49 } else { 0.0 };
+        (predicted + more).round()
+    }
+}
+
 /// Counts at a time.
 struct Point {
     period: u32,

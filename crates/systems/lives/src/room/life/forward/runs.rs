@@ -48,6 +48,10 @@ impl Platform {
 /// Periods of the long platforms. Source: [P] sheet §7, rows 4 and 5.
 const LONG: u32 = 600;
 
+/// A fast life that has not failed after so many times the periods of the full one ends there: a model that sets blocks back may never fail.
+/// Such an end shows in the table, which gives the periods of both. Source: [A]
+const LATEST: u32 = 2;
+
 /// Share of its blocks that the public simulator keeps erased. Source: [C] `GCThreshold`.
 const PUBLIC_ERASED: f64 = 0.05;
 
@@ -152,6 +156,8 @@ impl NamedRun for ForwardRun {
         // A drive of 500 erases lasts some 200 periods; only the progress bar hangs on it.
         let Some(real) = age(Prediction::TwoPoint, 10, periods, periods.min(200))? else { return Ok(None) };
         let mut tries = Vec::new();
+        // Each life has its own end, as the public scripts have it: failure, or the passes asked for.
+        let periods = periods.min(real.periods.saturating_mul(LATEST));
         for (prediction, factor) in ways {
             let Some(forwarded) = age(prediction, factor, periods, real.periods)? else { return Ok(None) };
             let mean = |counts: &[u32]| counts.iter().copied().map(f64::from).sum::<f64>() / counts.len() as f64;
