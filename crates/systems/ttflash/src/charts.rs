@@ -1,7 +1,7 @@
 //! The study as charts: latency of reads by how full the drive is, and by load.
 
 use super::numbers::{RATES, USUAL};
-use super::runs::{Model, RATE, ReclaimRun};
+use super::runs::{Load, Model, RATE, ReclaimRun};
 use flashyard_report::{Bar, ChartAxis, ChartPanel, ChartSection, Comparison, ReclaimRecord, bar_panels, factor_chart};
 
 /// Figures that are drawn, by their place in a record. [X]
@@ -16,23 +16,27 @@ fn reads(records: &[(ReclaimRun, ReclaimRecord)]) -> ChartSection {
     let mut usual: Vec<&(ReclaimRun, ReclaimRecord)> =
         records.iter().filter(|(run, _)| run.rate == RATE && !run.worn).collect();
     usual.sort_by_key(|(run, _)| run.rival);
-    let bar = |model: Model, (place, name): (usize, &str)| {
-        let of = usual.iter().filter(move |(run, _)| run.model == model);
+    let bar = |model: &'static str, (place, name): (usize, &str)| {
+        let of = usual.iter().filter(move |(run, _)| run.model.name() == model);
         of.map(move |(run, record)| Bar {
-            panel: format!("{name}, {}", model.name()),
-            category: format!("{} % data", run.percent),
+            panel: format!("{name}, {model}"),
+            category: match run.model {
+                Model::Planes(load) => load.name().to_owned(),
+                Model::Superblocks => format!("{} % data", run.percent),
+            },
             series: run.rival.name().to_owned(),
             value: record.read_us[place],
         })
         .collect::<Vec<Bar>>()
     };
-    let bars: Vec<Bar> = [Model::Planes, Model::Superblocks]
+    let bars: Vec<Bar> = [Model::Planes(Load::Dtrs), Model::Superblocks]
+        .map(Model::name)
         .into_iter()
         .flat_map(|model| DRAWN.into_iter().flat_map(move |drawn| [(model, drawn)]))
         .flat_map(|(model, drawn)| bar(model, drawn))
         .collect();
     let finding = "Reads of a drive that reclaims, beside those of one with so much flash that it need not.";
-    let panels = bar_panels("Latency of a read of 16 KiB", &ChartAxis::new("latency", "µs"), &bars);
+    let panels = bar_panels("Latency of a read", &ChartAxis::new("latency", "µs"), &bars);
     ChartSection::choice("reads", "What do reads wait for?", finding.to_owned(), "Figure", panels)
 }
 

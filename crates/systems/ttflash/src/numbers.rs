@@ -1,7 +1,7 @@
 //! Ratios of latencies of reads.
 
 use super::runs::ReclaimNumber;
-use super::runs::{Model, ReclaimRun, Rival, run};
+use super::runs::{Load, Model, ReclaimRun, Rival, run};
 use flashyard_describe::reproduce::{Number, claim, percent_above};
 use flashyard_report::ReclaimRecord;
 
@@ -33,7 +33,7 @@ const TAIL: std::ops::Range<usize> = 2..5;
 pub(super) fn numbers() -> Vec<ReclaimNumber> {
     let mut numbers = Vec::new();
     for (rival, name) in [(TtFlash, "ttflash"), (Traditional, "base")] {
-        let runs: Vec<ReclaimRun> = of(rival, Planes).into_iter().chain(of(NoReclaim, Planes)).collect();
+        let runs: Vec<ReclaimRun> = [rival, NoReclaim].map(under_loads).concat();
         let id = format!("tail-{name}-least");
         numbers.push(number(&id, runs.clone(), |runs| slower(runs).fold(f64::INFINITY, f64::min)));
         let id = format!("tail-{name}-most");
@@ -52,7 +52,9 @@ pub(super) fn numbers() -> Vec<ReclaimNumber> {
 
 /// Each mechanism by itself: no claim of the source, but charts show it.
 pub(super) fn drawn() -> Vec<ReclaimRun> {
-    [Rotating, Sooner, TtFlash, Traditional, NoReclaim].map(|rival| of(rival, Superblocks)).concat()
+    [Rotating, Sooner, TtFlash, Traditional, NoReclaim]
+        .map(|rival| PERCENT.map(|percent| run(rival, Superblocks, percent)))
+        .concat()
 }
 
 /// ttFlash and the traditional drive, each worn and new.
@@ -67,8 +69,9 @@ fn kept(runs: &[&ReclaimRecord]) -> f64 {
     (runs[0].read_us[0] - runs[1].read_us[0]) / (runs[2].read_us[0] - runs[3].read_us[0])
 }
 
-fn of(rival: Rival, model: Model) -> [ReclaimRun; 4] {
-    PERCENT.map(|percent| run(rival, model, percent))
+/// The drive of the source under each of its loads.
+fn under_loads(rival: Rival) -> [ReclaimRun; 3] {
+    Load::ALL.map(|load| run(rival, Planes(load), USUAL))
 }
 
 /// Percentiles of 99 to 99.99 by those of the drive without garbage collection, which is in the second half.

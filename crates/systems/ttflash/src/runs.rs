@@ -1,6 +1,6 @@
 //! The runs of the study and how each is set up.
 
-use super::planes::{self, Collection, PlaneFigures, PlaneRun};
+use super::planes::{self, Collection, PlaneFigures, PlaneLoad, PlaneRun};
 use flashyard_blk::Operation;
 use flashyard_describe::Choice;
 use flashyard_describe::Files;
@@ -97,13 +97,48 @@ impl Rival {
     }
 }
 
+/// A load of the drive of the source: requests at random times, anywhere in the data, with the rate, the share of reads and the mean sizes, in
+/// whole pages, of a window of one of its traces that is public. What the windows are of is stated with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Load {
+    /// Developer tools release: 127,043 requests in 300 s (`DTRS1K.trace` in the history of fadhilkurnia/ssdsim).
+    Dtrs,
+    /// MSN storage file server, disk 5: 149,999 requests in 143.068 s (`MSN-FS-30s-ms` in the history of huaicheng/replayer).
+    MsnFs,
+    /// TPC-C: 6,999 requests in 0.136 s of 16 devices, of which this is one (`tpcc-small.trace` of CMU-SAFARI/MQSim).
+    TpcC,
+}
+
+impl Load {
+    pub(super) const ALL: [Self; 3] = [Self::Dtrs, Self::MsnFs, Self::TpcC];
+
+    /// Its name in results.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Dtrs => "DTRS",
+            Self::MsnFs => "MSN-FS",
+            Self::TpcC => "TPC-C",
+        }
+    }
+
+    /// Source: \[D\] of the windows: reads of 55.6, 18.2 and 8.1 KiB, writes of 53.4, 9.2 and 8.7 KiB.
+    const fn figures(self) -> PlaneLoad {
+        let (read_pages, write_pages, read_share, requests_per_second) = match self {
+            Self::Dtrs => (14, 13, 0.890, 423.5),
+            Self::MsnFs => (5, 2, 0.870, 1048.4),
+            Self::TpcC => (2, 2, 0.626, 3216.0),
+        };
+        PlaneLoad { read_pages, write_pages, read_share, requests_per_second }
+    }
+}
+
 /// The drive that collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Model {
     /// That of the enclosures: superblocks over all dies, whose garbage collection reads pass where it has not begun.
     Superblocks,
-    /// That of the source: planes that collect within themselves, a block at a time.
-    Planes,
+    /// That of the source, under a load of its own: planes that collect within themselves, a block at a time.
+    Planes(Load),
 }
 
 impl Model {
@@ -111,7 +146,7 @@ impl Model {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Superblocks => "superblocks of dies",
-            Self::Planes => "blocks of planes",
+            Self::Planes(_) => "blocks of planes",
         }
     }
 }
@@ -121,9 +156,9 @@ impl Model {
 pub(crate) struct ReclaimRun {
     pub(super) rival: Rival,
     pub(super) model: Model,
-    /// Data in percent of what the traditional drive exports.
+    /// Data in percent of what the traditional drive exports; the drive of the source has its own.
     pub(super) percent: u32,
-    /// Requests a second.
+    /// Requests a second; loads of the drive of the source have their own.
     pub(super) rate: u32,
     pub(super) worn: bool,
 }
@@ -137,20 +172,11 @@ pub(super) const fn run(rival: Rival, model: Model, percent: u32) -> ReclaimRun 
 }
 
 impl ReclaimRun {
-    /// The drive of the source under the load of `base`, which says how large requests are and how many of them read.
-    fn planes(&self, base: &Scenario, collection: Collection) -> PlaneRun {
+    /// The drive of the source, for as long as `base` says.
+    fn planes(base: &Scenario, collection: Collection, load: Load) -> PlaneRun {
         let span = |time: Option<Time>| time.map_or(SimSpan::ZERO, |time| time.0);
-        PlaneRun {
-            collection,
-            percent: self.percent,
-            pages: base.workload.size.map_or(1, |size| (size.0.get() / u64::from(SLOT_BYTES)) as u32),
-            read_share: base.workload.read_share.unwrap_or(1.0),
-            requests_per_second: f64::from(self.rate),
-            overwritten: OVERWRITTEN,
-            warmup: span(base.run.warmup),
-            measure: span(base.run.measure),
-            seed: base.seed,
-        }
+        let (warmup, measure) = (span(base.run.warmup), span(base.run.measure));
+        PlaneRun { collection, load: load.figures(), warmup, measure, seed: base.seed }
     }
 
     fn scenario(&self, base: &Scenario) -> Result<Scenario, ScenarioError> {
@@ -183,8 +209,11 @@ impl NamedRun for ReclaimRun {
     type Record = ReclaimRecord;
 
     fn name(&self) -> String {
-        let worn = if self.worn { ", worn" } else { "" };
-        format!("{} {} %, {} a second, {}{worn}", self.rival.name(), self.percent, self.rate, self.model.name())
+        let (rival, model, worn) = (self.rival.name(), self.model.name(), if self.worn { ", worn" } else { "" });
+        match self.model {
+            Model::Planes(load) => format!("{rival} {}, {model}{worn}", load.name()),
+            Model::Superblocks => format!("{rival} {} %, {} a second, {model}{worn}", self.percent, self.rate),
+        }
     }
 
     fn carry_out(
@@ -193,8 +222,8 @@ impl NamedRun for ReclaimRun {
         files: &'static dyn Files,
         observer: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Option<ReclaimRecord>, ScenarioError> {
-        if let (Model::Planes, Some(collection)) = (self.model, self.rival.collection()) {
-            let figures = planes::carry_out(self.planes(base, collection), observer);
+        if let (Model::Planes(load), Some(collection)) = (self.model, self.rival.collection()) {
+            let figures = planes::carry_out(Self::planes(base, collection, load), observer);
             return Ok(figures.map(|figures| record_of_planes(self.name(), &figures)));
         }
         let finished =

@@ -44,6 +44,19 @@ impl PlaneMap {
         }
     }
 
+    /// A plane in use: all of its logical pages in order, behind `invalid` pages of nothing in each of the first `worn` blocks.
+    pub(super) fn aged(shape: PlaneShape, logical: u32, worn: u32, invalid: u32) -> Self {
+        let mut map = Self::new(shape, logical);
+        for page in 0..logical {
+            map.open_next();
+            if map.next == 0 && map.open < worn {
+                map.next = invalid;
+            }
+            map.write(page);
+        }
+        map
+    }
+
     /// Blocks that are erased, beside the one that is being filled.
     pub(super) fn erased(&self) -> u32 {
         self.erased.len() as u32
@@ -61,16 +74,21 @@ impl PlaneMap {
             self.owners[before as usize] = NONE;
             self.valid[(before / self.shape.pages) as usize] -= 1;
         }
-        if self.next == self.shape.pages {
-            self.is_full[self.open as usize] = true;
-            self.open = self.erased.pop().expect("a block is kept for collection");
-            self.next = 0;
-        }
+        self.open_next();
         let place = self.open * self.shape.pages + self.next;
         self.next += 1;
         self.places[logical as usize] = place;
         self.owners[place as usize] = logical;
         self.valid[self.open as usize] += 1;
+    }
+
+    /// Opens a block where the open one is full. Panics without an erased one.
+    fn open_next(&mut self) {
+        if self.next == self.shape.pages {
+            self.is_full[self.open as usize] = true;
+            self.open = self.erased.pop().expect("a block is kept for collection");
+            self.next = 0;
+        }
     }
 
     /// Empties and erases the full block that holds least, the first of equals; returns how many pages were moved. Nothing where no
@@ -131,6 +149,16 @@ mod tests {
             map.check();
             prop_assert_eq!(map.valid.iter().sum::<u32>() as usize, written.len());
         }
+    }
+
+    #[test]
+    fn an_aged_plane_gives_its_worn_blocks_up_first() {
+        let mut map = PlaneMap::aged(PlaneShape { blocks: 12, pages: 8 }, 20, 4, 6);
+        map.check();
+        // Two pages in each of four blocks, and twelve in two more, the second of which is open.
+        assert_eq!((map.erased(), map.next, map.valid[..6].to_vec()), (6, 4, vec![2, 2, 2, 2, 8, 4]));
+        assert_eq!(map.collect(), Some(2));
+        map.check();
     }
 
     /// Xiang and Kurkoski, and Desnoyers: greedy collection under uniform writes, within what few blocks leave of it.

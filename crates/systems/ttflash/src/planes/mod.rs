@@ -1,13 +1,15 @@
 //! The drive of the source: planes that collect within themselves, in the way of other commands of the channel, or of the plane alone.
 //!
-//! A plane has a page map of its own. Traditional collection (*channel-blocking*) moves pages over the channel, which serves nothing else
-//! until the block is erased. ttFlash moves them within the plane (*plane-blocking*), on one plane of a group at a time (*rotating*), and
+//! A plane has a page map of its own. Traditional collection (*channel-blocking*) moves pages while the channel serves nothing else.
+//! ttFlash moves them in the way of the plane alone (*plane-blocking*), on one plane of a group at a time (*rotating*), and
 //! reads of that plane are rebuilt from the others of its stripe (*GC-tolerant read*). Writes end in memory that survives a loss
-//! of power, for both (*GC-tolerant flush*). Planes and channels serve reads before programs, and channels collection before both, as the
-//! simulator of the source does.
+//! of power, for both (*GC-tolerant flush*).
 //!
-//! Source: \[X\] Yan et al., FAST '17, sections 3 and 5: mechanisms, geometry and times; SSDSim, its simulator: the order of service. What
-//! they do not say is \[A\].
+//! A plane collects from when its erased blocks are few. Until they are very few it leaves the channel to commands: it begins when none is
+//! under way there. Channels and planes serve reads before writes.
+//!
+//! Source: \[C\] the simulator of the authors (ucare-uchicago/tinyTailFlash: its configurations `def`, `nogc` and `rgc`, and `pagemap.c`);
+//! \[X\] Yan et al., FAST '17, names and mechanisms. What they do not say is \[A\].
 
 mod map;
 mod work;
@@ -17,28 +19,37 @@ use flashyard_stats::LatencyHistogram;
 use flashyard_units::{SimSpan, SimTime};
 use map::{PlaneMap, PlaneShape};
 use std::collections::VecDeque;
-use work::{ChannelQueue, Command, Parity, PlaneQueue, PlaneWork, Request, Transfer, stripes_of};
+use work::{Arrival, ChannelQueue, Command, Parity, PlaneQueue, PlaneWork, Request, Transfer, stripes_of};
 
-/// Channels, and planes of a channel. Source: \[X\] FAST '17, section 5.
+/// Channels, and planes of a channel. Source: \[C\] `channel number`, and `chip number`: a chip is a plane there.
 const CHANNELS: u32 = 8;
-/// Source: \[X\] as `CHANNELS`.
+/// Source: \[C\] as `CHANNELS`.
 const PLANES: u32 = 8;
-/// Blocks of a plane, and pages of a block. Source: \[X\] 4,096 and 256 pages of 4 KiB; \[A\] a sixteenth of the blocks.
+/// Blocks of a plane, and pages of a block. Source: \[C\] 4,096 and 256 pages of 4 KiB; \[A\] a sixteenth of the blocks.
 const SHAPE: PlaneShape = PlaneShape { blocks: 256, pages: 256 };
-/// Pages of data in a stripe: one channel of each has parity. Source: \[X\].
+/// Pages of data in a stripe: one channel of each has parity. Source: \[C\].
 const DATA: u32 = CHANNELS - 1;
-/// From flash to the register of a plane. Source: \[X\] FAST '17, section 5.
+/// From flash to the register of a plane. Source: \[C\] `t_R`.
 const READ: SimSpan = SimSpan::from_us(40);
-/// From the register to flash. Source: \[X\] as `READ`.
+/// From the register to flash. Source: \[C\] `t_PROG`.
 const PROGRAM: SimSpan = SimSpan::from_us(800);
-/// Of a block. Source: \[X\] as `READ`.
+/// Of a block. Source: \[C\] `t_BERS`.
 const ERASE: SimSpan = SimSpan::from_ms(2);
-/// Of a page, over the channel. Source: \[X\] as `READ`.
-const TRANSFER: SimSpan = SimSpan::from_us(100);
-/// A plane collects when it has no more erased blocks than these. Source: \[A\] 5 %, a usual threshold of simulators.
-const LOW: u32 = SHAPE.blocks / 20;
-/// The part of all pages that the host does not see. Source: \[A\] that of the study's other drive.
-const SPARE: f64 = 0.0687;
+/// Of a page, over the channel. Source: \[C\] 4,096 times `t_RC`, to the microsecond.
+const TRANSFER: SimSpan = SimSpan::from_us(102);
+/// A plane collects when it has no more erased blocks than these. Source: \[C\] `gc threshold`, 0.30.
+const LOW: u32 = SHAPE.blocks * 30 / 100;
+/// It lets commands of its channel go first while it has more than these. Source: \[C\] `gc hard threshold`, 0.10.
+const VERY_LOW: u32 = SHAPE.blocks * 10 / 100;
+/// The part of all pages that holds nothing, and as much holds data, parity included. Source: \[C\] half of `aged ratio`, 0.665.
+const HALF_AGED: f64 = 0.3325;
+/// Blocks of a plane that have what holds nothing, and how much of each. Source: \[C\] `make_aged`: so much of a block as is in use of the
+/// drive, and a page, in as many blocks as it takes.
+const WORN_PAGES: u32 = 172;
+/// \[D\] 0.3325 * 65,536 / 172, rounded up
+const WORN_BLOCKS: u32 = 127;
+/// Reads under way at once; other requests wait until one has ended, in the order in which they came. Source: \[C\] `queue_length`.
+const OUTSTANDING: u32 = 32;
 
 /// How garbage is collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,19 +62,23 @@ pub(super) enum Collection {
     Rotating,
 }
 
+/// Requests of a load.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlaneLoad {
+    /// Pages of a read.
+    pub(super) read_pages: u32,
+    /// Pages of a write.
+    pub(super) write_pages: u32,
+    /// Reads among requests.
+    pub(super) read_share: f64,
+    pub(super) requests_per_second: f64,
+}
+
 /// A load and the drive under it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlaneRun {
     pub(super) collection: Collection,
-    /// Data in percent of what a drive without parity exports.
-    pub(super) percent: u32,
-    /// Pages of a request.
-    pub(super) pages: u32,
-    /// Reads among requests.
-    pub(super) read_share: f64,
-    pub(super) requests_per_second: f64,
-    /// Times that all data is overwritten at random before.
-    pub(super) overwritten: f64,
+    pub(super) load: PlaneLoad,
     pub(super) warmup: SimSpan,
     pub(super) measure: SimSpan,
     pub(super) seed: u64,
@@ -96,9 +111,9 @@ struct Plane {
     queue: PlaneQueue,
     /// The work that it is at.
     at: Option<PlaneWork>,
-    /// From when collection was granted until it ends.
+    /// From when collection begins until it ends.
     collects: bool,
-    /// It has asked for its turn.
+    /// It is among those of its channel that want to collect.
     waits: bool,
     /// Since when it is at work.
     since: SimTime,
@@ -108,6 +123,10 @@ struct Plane {
 struct Channel {
     queue: ChannelQueue,
     at: Option<Transfer>,
+    /// Pages of commands that its planes or itself have yet to serve: of reads until they are over, of writes until they are programmed.
+    pending: u32,
+    /// Planes that want to collect, the first first.
+    wanting: VecDeque<u32>,
 }
 
 /// The drive under its load.
@@ -117,10 +136,11 @@ struct Drive {
     data: u32,
     planes: Vec<Plane>,
     channels: Vec<Channel>,
-    /// By group of planes: those that wait for their turn.
-    turns: Vec<VecDeque<u32>>,
     requests: Slab<Request>,
     parities: Slab<Parity>,
+    /// Requests that wait outside, and reads under way.
+    outside: VecDeque<Arrival>,
+    reading: u32,
     queue: EventQueue<Event>,
     rng: Rng,
     is_measured: bool,
@@ -130,7 +150,11 @@ struct Drive {
 
 /// Carries a run out; `None` when the observer, who hears of progress, stops it.
 pub(super) fn carry_out(run: PlaneRun, observer: &mut dyn FnMut(f64) -> bool) -> Option<PlaneFigures> {
-    let mut drive = Drive::aged(run);
+    live(Drive::aged(run), observer)
+}
+
+fn live(mut drive: Drive, observer: &mut dyn FnMut(f64) -> bool) -> Option<PlaneFigures> {
+    let run = drive.run;
     drive.next_arrival(SimTime::ZERO);
     let begin = SimTime::ZERO + run.warmup;
     let end = begin + run.measure;
@@ -152,14 +176,12 @@ pub(super) fn carry_out(run: PlaneRun, observer: &mut dyn FnMut(f64) -> bool) ->
 }
 
 impl Drive {
-    /// A drive whose data was overwritten.
+    /// A drive in use, whose planes are all about to collect.
     fn aged(run: PlaneRun) -> Self {
-        let raw = CHANNELS * PLANES * SHAPE.blocks * SHAPE.pages;
-        let data = (f64::from(raw) * (1.0 - SPARE) * f64::from(run.percent) / 100.0) as u32;
-        let data = data / (DATA * CHANNELS * PLANES) * (DATA * CHANNELS * PLANES);
+        let logical = (HALF_AGED * f64::from(SHAPE.blocks * SHAPE.pages)) as u32;
         let columns = if run.collection == Collection::Rotating { DATA * PLANES } else { CHANNELS * PLANES };
         let plane = || Plane {
-            map: PlaneMap::new(SHAPE, data / columns),
+            map: PlaneMap::aged(SHAPE, logical, WORN_BLOCKS, WORN_PAGES),
             queue: PlaneQueue::default(),
             at: None,
             collects: false,
@@ -168,12 +190,13 @@ impl Drive {
         };
         let mut drive = Self {
             run,
-            data,
+            data: logical * columns,
             planes: (0..CHANNELS * PLANES).map(|_| plane()).collect(),
             channels: (0..CHANNELS).map(|_| Channel::default()).collect(),
-            turns: vec![VecDeque::new(); PLANES as usize],
             requests: Slab::default(),
             parities: Slab::default(),
+            outside: VecDeque::new(),
+            reading: 0,
             queue: EventQueue::default(),
             rng: Rng::named(run.seed, "ttflash.load"),
             is_measured: false,
@@ -188,12 +211,11 @@ impl Drive {
             },
             busy: SimSpan::ZERO,
         };
-        for page in 0..data {
-            drive.write_at_once(page);
-        }
-        for _ in 0..(f64::from(data) * run.overwritten) as u64 / u64::from(run.pages) {
-            let first = drive.first_page();
-            (first..first + run.pages).for_each(|page| drive.write_at_once(page));
+        // Source: [C] the authors warm the drive up with the trace itself, whose hour writes what is free above the threshold.
+        while drive.planes.iter().any(|plane| plane.map.erased() > LOW + 1) {
+            let pages = run.load.write_pages;
+            let first = drive.first_page(pages);
+            (first..first + pages).for_each(|page| drive.write_at_once(page));
         }
         drive
     }
@@ -233,12 +255,12 @@ impl Drive {
     }
 
     /// The first page of a request, aligned to its size.
-    fn first_page(&mut self) -> u32 {
-        self.rng.below((self.data / self.run.pages).into()) as u32 * self.run.pages
+    fn first_page(&mut self, pages: u32) -> u32 {
+        self.rng.below((self.data / pages).into()) as u32 * pages
     }
 
     fn next_arrival(&mut self, now: SimTime) {
-        let mean_us = 1e6 / self.run.requests_per_second;
+        let mean_us = 1e6 / self.run.load.requests_per_second;
         let wait = SimSpan::from_ns_f64(-1e3 * mean_us * libm::log(1.0 - self.rng.unit()));
         self.queue.push(now + wait, Event::Arrival);
     }
@@ -261,13 +283,24 @@ impl Drive {
     }
 
     fn arrive(&mut self, now: SimTime) {
-        let (first, pages) = (self.first_page(), self.run.pages);
-        let is_read = self.rng.unit() < self.run.read_share;
-        let request = self.requests.insert(Request { arrived: now, is_read, left: 0 }) as u32;
-        if is_read {
-            self.read(now, request, first..first + pages)
-        } else {
-            self.write(now, request, first..first + pages)
+        let load = self.run.load;
+        let is_read = self.rng.unit() < load.read_share;
+        let first = self.first_page(if is_read { load.read_pages } else { load.write_pages });
+        self.outside.push_back(Arrival { at: now, is_read, first });
+        self.let_in(now);
+    }
+
+    /// Begins requests that wait, as many as may be under way.
+    fn let_in(&mut self, now: SimTime) {
+        while self.reading < OUTSTANDING {
+            let Some(Arrival { at, is_read, first }) = self.outside.pop_front() else { return };
+            let request = self.requests.insert(Request { arrived: at, is_read, left: 0 }) as u32;
+            if is_read {
+                self.reading += 1;
+                self.read(now, request, first..first + self.run.load.read_pages)
+            } else {
+                self.write(now, request, first..first + self.run.load.write_pages)
+            }
         }
     }
 
@@ -295,7 +328,7 @@ impl Drive {
         }
         self.requests[request as usize].left = planes.len() as u32;
         for plane in planes {
-            self.give(now, plane, PlaneWork::Sense(Command::Host(request)));
+            self.sense(now, plane, Command::Host(request));
         }
     }
 
@@ -330,7 +363,7 @@ impl Drive {
             return self.parity_known(now, id);
         }
         for plane in reads {
-            self.give(now, plane, PlaneWork::Sense(Command::Parity(id)));
+            self.sense(now, plane, Command::Parity(id));
         }
     }
 
@@ -340,13 +373,18 @@ impl Drive {
         self.transfer(now, plane, Transfer::In { plane, local, command: Command::None });
     }
 
-    fn give(&mut self, now: SimTime, plane: u32, work: PlaneWork) {
-        self.planes[plane as usize].queue.push(work);
+    /// Gives a plane a page to read.
+    fn sense(&mut self, now: SimTime, plane: u32, command: Command) {
+        self.channels[(plane % CHANNELS) as usize].pending += 1;
+        self.planes[plane as usize].queue.sense(command);
         self.start_plane(now, plane);
     }
 
     fn transfer(&mut self, now: SimTime, plane: u32, transfer: Transfer) {
         let channel = plane % CHANNELS;
+        if let Transfer::In { .. } = transfer {
+            self.channels[channel as usize].pending += 1;
+        }
         self.channels[channel as usize].queue.push(transfer);
         self.start_channel(now, channel);
     }
@@ -359,21 +397,23 @@ impl Drive {
         }
         let Some(work) = plane.queue.pop(plane.map.has_room()) else { return };
         let span = match work {
-            PlaneWork::Sense(_) => READ,
             PlaneWork::Program { local, .. } => {
                 plane.map.write(local);
+                self.channels[(number % CHANNELS) as usize].pending -= 1;
                 self.figures.programmed += u64::from(self.is_measured);
                 PROGRAM
             }
-            PlaneWork::Collect => {
-                let moved = plane.map.collect().unwrap_or(0);
-                self.figures.programmed += u64::from(moved) * u64::from(self.is_measured);
-                (READ + PROGRAM) * u64::from(moved) + ERASE
-            }
+            _ => READ,
         };
+        self.work(now, number, work, span);
+        self.want_collection(number);
+        self.collect(now, number % CHANNELS);
+    }
+
+    fn work(&mut self, now: SimTime, number: u32, work: PlaneWork, span: SimSpan) {
+        let plane = &mut self.planes[number as usize];
         (plane.at, plane.since) = (Some(work), now);
         self.queue.push(now + span, Event::Plane(number));
-        self.want_collection(now, number);
     }
 
     fn plane_done(&mut self, now: SimTime, number: u32) {
@@ -382,82 +422,90 @@ impl Drive {
         match plane.at.take() {
             Some(PlaneWork::Sense(command)) => self.transfer(now, number, Transfer::Out { command }),
             Some(PlaneWork::Program { command, .. }) => self.ended(now, command),
-            Some(PlaneWork::Collect) => {
+            Some(PlaneWork::Move) => self.work(now, number, PlaneWork::Erase, ERASE),
+            Some(PlaneWork::Erase) => {
                 plane.collects = false;
-                let group = number / CHANNELS;
-                if let Some(next) = self.turns[group as usize].pop_front() {
-                    self.take_turn(now, next);
-                }
-                self.want_collection(now, number);
+                self.want_collection(number);
+                let group = number / CHANNELS * CHANNELS;
+                (group..group + CHANNELS).for_each(|other| self.collect(now, other % CHANNELS));
             }
             None => {}
         }
+        self.collect(now, number % CHANNELS);
         self.start_plane(now, number);
     }
 
-    /// Asks for collection where a plane has few erased blocks left.
-    fn want_collection(&mut self, now: SimTime, number: u32) {
+    /// Notes that a plane has few erased blocks left.
+    fn want_collection(&mut self, number: u32) {
         let plane = &mut self.planes[number as usize];
         if plane.map.erased() > LOW || plane.collects || plane.waits {
             return;
         }
-        match self.run.collection {
-            Collection::Free => while plane.map.erased() <= LOW && plane.map.collect().is_some() {},
-            Collection::Channel => {
-                plane.collects = true;
-                self.transfer(now, number, Transfer::Collect { plane: number });
-            }
-            Collection::Rotating => {
-                let group = number / CHANNELS;
-                let planes = &self.planes[(group * CHANNELS) as usize..][..CHANNELS as usize];
-                if planes.iter().any(|plane| plane.collects) {
-                    self.planes[number as usize].waits = true;
-                    self.turns[group as usize].push_back(number);
-                } else {
-                    self.take_turn(now, number);
-                }
-            }
+        if self.run.collection == Collection::Free {
+            while plane.map.erased() <= LOW && plane.map.collect().is_some() {}
+        } else {
+            plane.waits = true;
+            self.channels[(number % CHANNELS) as usize].wanting.push_back(number);
         }
     }
 
-    fn take_turn(&mut self, now: SimTime, number: u32) {
-        let plane = &mut self.planes[number as usize];
-        (plane.collects, plane.waits) = (true, false);
-        self.give(now, number, PlaneWork::Collect);
+    /// Begins the collection that a channel has waited longest for and may begin.
+    fn collect(&mut self, now: SimTime, number: u32) {
+        let channel = &self.channels[number as usize];
+        if channel.at.is_some() || channel.wanting.is_empty() {
+            return;
+        }
+        let others = (0..PLANES).map(|group| &self.planes[(group * CHANNELS + number) as usize]);
+        // Source: [C] `gc_chip`: one at a time on a channel; its erase is not counted.
+        if others.into_iter().any(|plane| plane.at == Some(PlaneWork::Move)) {
+            return;
+        }
+        let may = |&wanting: &u32| {
+            let plane = &self.planes[wanting as usize];
+            let forced = plane.map.erased() <= VERY_LOW;
+            let group = wanting / CHANNELS * CHANNELS;
+            let turn = self.run.collection != Collection::Rotating
+                || !self.planes[group as usize..][..CHANNELS as usize].iter().any(|plane| plane.collects);
+            plane.at.is_none() && turn && (forced || channel.pending == 0)
+        };
+        let Some(place) = channel.wanting.iter().position(may) else { return };
+        let channel = &mut self.channels[number as usize];
+        let Some(chosen) = channel.wanting.remove(place) else { return };
+        let plane = &mut self.planes[chosen as usize];
+        plane.waits = false;
+        let Some(moved) = plane.map.collect() else { return };
+        plane.collects = true;
+        self.figures.programmed += u64::from(moved) * u64::from(self.is_measured);
+        let span = (READ + PROGRAM) * u64::from(moved);
+        self.work(now, chosen, PlaneWork::Move, span);
+        if self.run.collection == Collection::Channel {
+            self.channels[number as usize].at = Some(Transfer::Blocked);
+            self.queue.push(now + span, Event::Channel(number));
+        }
     }
 
     fn start_channel(&mut self, now: SimTime, number: u32) {
+        self.collect(now, number);
         let channel = &mut self.channels[number as usize];
         if channel.at.is_some() {
             return;
         }
         let Some(transfer) = channel.queue.pop() else { return };
         channel.at = Some(transfer);
-        let span = match transfer {
-            Transfer::In { .. } | Transfer::Out { .. } => TRANSFER,
-            Transfer::Collect { plane } => {
-                let moved = self.planes[plane as usize].map.collect().unwrap_or(0);
-                self.figures.programmed += u64::from(moved) * u64::from(self.is_measured);
-                let span = (READ + TRANSFER * 2 + PROGRAM) * u64::from(moved) + ERASE;
-                self.busy += span;
-                span
-            }
-        };
-        self.queue.push(now + span, Event::Channel(number));
+        self.queue.push(now + TRANSFER, Event::Channel(number));
     }
 
     fn channel_done(&mut self, now: SimTime, number: u32) {
         match self.channels[number as usize].at.take() {
             Some(Transfer::In { plane, local, command }) => {
-                self.give(now, plane, PlaneWork::Program { local, command })
-            }
-            Some(Transfer::Out { command }) => self.ended(now, command),
-            Some(Transfer::Collect { plane }) => {
-                self.planes[plane as usize].collects = false;
-                self.want_collection(now, plane);
+                self.planes[plane as usize].queue.program(local, command);
                 self.start_plane(now, plane);
             }
-            None => {}
+            Some(Transfer::Out { command }) => {
+                self.channels[number as usize].pending -= 1;
+                self.ended(now, command);
+            }
+            Some(Transfer::Blocked) | None => {}
         }
         self.start_channel(now, number);
     }
@@ -473,6 +521,10 @@ impl Drive {
                 }
                 let Request { arrived, is_read, .. } = *request;
                 self.requests.remove(id as usize);
+                if is_read {
+                    self.reading -= 1;
+                    self.let_in(now);
+                }
                 if self.is_measured {
                     let latencies = if is_read { &mut self.figures.reads } else { &mut self.figures.writes };
                     latencies.record(now.since(arrived));

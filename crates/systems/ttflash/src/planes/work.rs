@@ -22,35 +22,32 @@ pub(super) enum PlaneWork {
     Sense(Command),
     /// A logical page of the plane is programmed.
     Program { local: u32, command: Command },
-    /// A block is emptied within the plane, and erased.
-    Collect,
+    /// The pages of a block are moved within the plane. The channel may be blocked meanwhile, and then says when it ends.
+    Move,
+    /// A block is erased.
+    Erase,
 }
 
-/// The queue of a plane: reads are served first, then collection, then programs. Source: \[X\] SSDSim serves reads before writes; \[A\] a
-/// read that came before collection began is not kept waiting for it.
+/// The queue of a plane: reads are served before programs. Source: \[C\] ttFlash's simulator, as SSDSim.
 #[derive(Debug, Default)]
 pub(super) struct PlaneQueue {
     senses: VecDeque<Command>,
     programs: VecDeque<(u32, Command)>,
-    collects: bool,
 }
 
 impl PlaneQueue {
-    pub(super) fn push(&mut self, work: PlaneWork) {
-        match work {
-            PlaneWork::Sense(command) => self.senses.push_back(command),
-            PlaneWork::Program { local, command } => self.programs.push_back((local, command)),
-            PlaneWork::Collect => self.collects = true,
-        }
+    pub(super) fn sense(&mut self, command: Command) {
+        self.senses.push_back(command);
+    }
+
+    pub(super) fn program(&mut self, local: u32, command: Command) {
+        self.programs.push_back((local, command));
     }
 
     /// The next piece of work. Programs wait where there is no room for their pages.
     pub(super) fn pop(&mut self, has_room: bool) -> Option<PlaneWork> {
         if let Some(command) = self.senses.pop_front() {
             return Some(PlaneWork::Sense(command));
-        }
-        if std::mem::take(&mut self.collects) {
-            return Some(PlaneWork::Collect);
         }
         let (local, command) = if has_room { self.programs.pop_front()? } else { return None };
         Some(PlaneWork::Program { local, command })
@@ -64,14 +61,13 @@ pub(super) enum Transfer {
     In { plane: u32, local: u32, command: Command },
     /// A page comes from a plane.
     Out { command: Command },
-    /// A block of a plane is emptied over the channel, and erased.
-    Collect { plane: u32 },
+    /// A block of a plane is emptied, and the channel serves nothing else.
+    Blocked,
 }
 
-/// The queue of a channel: collection is served first, then reads, then writes. Source: \[X\] SSDSim.
+/// The queue of a channel: reads are served before writes. Source: \[C\] ttFlash's simulator, as SSDSim.
 #[derive(Debug, Default)]
 pub(super) struct ChannelQueue {
-    collects: VecDeque<Transfer>,
     outs: VecDeque<Transfer>,
     ins: VecDeque<Transfer>,
 }
@@ -79,15 +75,22 @@ pub(super) struct ChannelQueue {
 impl ChannelQueue {
     pub(super) fn push(&mut self, transfer: Transfer) {
         match transfer {
-            Transfer::Collect { .. } => self.collects.push_back(transfer),
             Transfer::Out { .. } => self.outs.push_back(transfer),
-            Transfer::In { .. } => self.ins.push_back(transfer),
+            _ => self.ins.push_back(transfer),
         }
     }
 
     pub(super) fn pop(&mut self) -> Option<Transfer> {
-        [&mut self.collects, &mut self.outs, &mut self.ins].into_iter().find_map(VecDeque::pop_front)
+        self.outs.pop_front().or_else(|| self.ins.pop_front())
     }
+}
+
+/// A request that has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) at: SimTime,
+    pub(super) is_read: bool,
+    pub(super) first: u32,
 }
 
 /// A request of the host.
