@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Requests of four pages, half of them reads.
+/// Requests of four pages, half of them reads. \[A\]
 const LOAD: PlaneLoad = PlaneLoad { read_pages: 4, write_pages: 4, read_share: 0.5, requests_per_second: 1000.0 };
 
 fn run(collection: Collection) -> PlaneRun {
