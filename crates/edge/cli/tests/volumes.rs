@@ -522,6 +522,22 @@ fn a_version_is_taken_while_a_volume_is_written_and_is_there_after_a_kill() {
     assert!(text(&again.stderr).contains("there is no version in that slot"), "{}", text(&again.stderr));
     assert!(read(&mut first, 10, 1).is_err(), "it was dropped");
     assert_eq!(read(&mut second, 50, 100), Ok(stamped(50, 100, 2)));
+    drop((volume, first, second));
+    server.kill();
+    // With other keys the leg is refused, and stays as it is.
+    let other = description.replace("versions = 2", "versions = 3");
+    let server = Server::start_with(folder.path(), "other.toml", &other, &["--control", &socket]);
+    let mut volume = server.volume("v");
+    assert!(read(&mut volume, 0, 1).is_err() && volume.write(0_u64, &stamped(0, 1, 9)).is_err());
+    let status = text(&ctl(&socket, &["status"]).stdout);
+    assert!(status.contains("refuses all: the leg was made with versions = 2 and a store of"), "{status}");
+    let take = ctl(&socket, &["take", "v"]);
+    assert!(text(&take.stderr).contains("`status` says why"), "{}", text(&take.stderr));
+    drop(volume);
+    server.kill();
+    let server = Server::start_with(folder.path(), "v.toml", description, &["--control", &socket]);
+    assert_eq!(read(&mut server.volume("v"), 0, 200), Ok(stamped(0, 200, 3)));
+    assert_eq!(read(&mut server.volume("v-2"), 50, 100), Ok(stamped(50, 100, 2)));
     for (rest, expected) in [
         ("version_of = \"v\"\nslot = 3", "give slot, 1 to 2"),
         ("version_of = \"w\"\nslot = 1", "w is no volume with service"),

@@ -208,7 +208,7 @@ impl Stack {
         let taken = self.service.take_version(now, &mut self.out);
         self.carry_out(now, None, fronts);
         self.settle(now, fronts);
-        told(taken)
+        told(taken, "its map cannot be used; `status` says why")
     }
 
     /// Drops the version in a slot.
@@ -218,7 +218,7 @@ impl Stack {
         let dropped = self.service.drop_version(now, slot, &mut self.out);
         self.carry_out(now, None, fronts);
         self.settle(now, fronts);
-        told(dropped)
+        told(dropped, "there is no version in that slot")
     }
 
     /// How far copies to replaced legs are.
@@ -623,12 +623,12 @@ impl Stack {
     }
 }
 
-/// The answer of a service that keeps versions, in words.
-fn told<T>(answer: Option<Result<T, Failure>>) -> Result<T, String> {
+/// The answer of a service that keeps versions, in words; `failed` are those for one that it does not carry out.
+fn told<T>(answer: Option<Result<T, Failure>>, failed: &str) -> Result<T, String> {
     match answer {
         None => Err("no service keeps versions: give the volume service = \"versions\"".to_owned()),
         Some(Err(Failure::NoRoom)) => Err("no slot is free, or no place of the store: drop a version".to_owned()),
-        Some(Err(Failure::Failed)) => Err("there is no version in that slot".to_owned()),
+        Some(Err(Failure::Failed)) => Err(failed.to_owned()),
         Some(Err(Failure::Dropped)) => Err("the volume is still reading its map; try again".to_owned()),
         Some(Err(failure)) => Err(failure.to_string()),
         Some(Ok(value)) => Ok(value),

@@ -3,6 +3,9 @@
 use super::map::{CHANGE_BYTES, HEADER_BYTES, LOG_HEADER_BYTES, image_bytes};
 use flashyard_blk::VolumeInfo;
 
+/// Slots that a leg was made with, at most: those that files allow. Source: \[A\]
+const SLOTS_MOST: u32 = 64;
+
 /// Room that versions have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionRoom {
@@ -46,6 +49,17 @@ impl Layout {
 
     pub(super) fn log_at(&self) -> u64 {
         self.blocks + self.store
+    }
+
+    /// Block of the leg behind the last one.
+    pub(super) fn end(&self) -> u64 {
+        self.log_at() + self.log + 2 * self.image
+    }
+
+    /// Block of the leg before which no image begins, whatever slots and store it was made with.
+    pub(super) fn images_from(&self) -> u64 {
+        let most = image_bytes(self.end(), self.end(), self.slots.max(SLOTS_MOST)).div_ceil(self.block_bytes as u64);
+        self.end().saturating_sub(2 * most)
     }
 
     /// Block of the leg at which the image of a generation begins.

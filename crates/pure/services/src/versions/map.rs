@@ -29,6 +29,15 @@ pub(super) enum Change {
     },
 }
 
+/// Numbers that an image was made with: its map fits no leg with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    format: u32,
+    blocks: u32,
+    places: u32,
+    pub(super) slots: u32,
+}
+
 /// A version: blocks that have changed since, with their places as they were.
 #[derive(Clone, Debug)]
 pub(super) struct Version {
@@ -66,6 +75,17 @@ impl Change {
     }
 }
 
+impl Shape {
+    pub(super) fn new(blocks: u32, store: u32, slots: u32) -> Self {
+        Self { format: FORMAT, blocks, places: blocks + store, slots }
+    }
+
+    /// Blocks of the store.
+    pub(super) fn store(&self) -> u32 {
+        self.places.saturating_sub(self.blocks)
+    }
+}
+
 /// Appends a block of the log with changes, as many as it has room for.
 pub(super) fn encode_log(epoch: u64, index: u32, changes: &[Change], block_bytes: usize, into: &mut Vec<u8>) {
     let from = into.len();
@@ -80,11 +100,16 @@ pub(super) fn encode_log(epoch: u64, index: u32, changes: &[Change], block_bytes
     into[from + 20..from + LOG_HEADER_BYTES].copy_from_slice(&sum.to_le_bytes());
 }
 
+/// The epoch of a block of the log that is whole; nothing where it is none of this index.
+pub(super) fn log_epoch(index: u32, bytes: &[u8]) -> Option<u64> {
+    let sum = checksum(checksum(0, bytes.get(..20)?), bytes.get(LOG_HEADER_BYTES..)?);
+    let is_whole = bytes.starts_with(&LOG_MAGIC) && word(bytes, 16)? == index && word(bytes, 20)? == sum;
+    if is_whole { long(bytes, 8) } else { None }
+}
+
 /// The changes in a block of the log; nothing where it is none of this epoch and index.
 pub(super) fn decode_log(epoch: u64, index: u32, bytes: &[u8]) -> Option<Vec<Change>> {
-    let is_ours = bytes.starts_with(&LOG_MAGIC) && long(bytes, 8)? == epoch && word(bytes, 16)? == index;
-    let sum = checksum(checksum(0, bytes.get(..20)?), bytes.get(LOG_HEADER_BYTES..)?);
-    if !is_ours || word(bytes, 20)? != sum {
+    if log_epoch(index, bytes)? != epoch {
         return None;
     }
     let changes = bytes[LOG_HEADER_BYTES..].chunks_exact(CHANGE_BYTES).take(word(bytes, 4)? as usize);
@@ -217,13 +242,19 @@ impl Map {
         bytes.starts_with(&IMAGE_MAGIC)
     }
 
-    /// The map of an image, if it is whole and of this shape.
-    pub(super) fn decode(bytes: &[u8], blocks: u32, store: u32, slots: u32) -> Option<Self> {
+    /// The shape in the header of an image; nothing where there is no header.
+    pub(super) fn shape(bytes: &[u8]) -> Option<Shape> {
         Self::generation(bytes)?;
         let field = |number: usize| word(bytes, 16 + 4 * number);
-        if [field(0)?, field(1)?, field(2)?, field(3)?] != [FORMAT, blocks, blocks + store, slots] {
+        Some(Shape { format: field(0)?, blocks: field(1)?, places: field(2)?, slots: field(3)? })
+    }
+
+    /// The map of an image, if it is whole and of this shape.
+    pub(super) fn decode(bytes: &[u8], blocks: u32, store: u32, slots: u32) -> Option<Self> {
+        if Self::shape(bytes)? != Shape::new(blocks, store, slots) {
             return None;
         }
+        let field = |number: usize| word(bytes, 16 + 4 * number);
         let (count, length, sum) = (field(4)?, field(5)?, field(6)?);
         let body = bytes.get(HEADER_BYTES..HEADER_BYTES.checked_add(length as usize)?)?;
         if checksum(0, body) != sum || count > slots {

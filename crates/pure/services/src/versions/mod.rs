@@ -29,7 +29,7 @@ use flashyard_units::SimTime;
 use layout::Layout;
 pub use layout::VersionRoom;
 use map::{Change, Map, encode_log};
-use recovery::{Recovery, Wish};
+use recovery::{Recovery, Refusal, Wish};
 use state::{Reading, Slot, Step, Ticket, Under, Writing};
 use std::collections::VecDeque;
 
@@ -39,6 +39,7 @@ pub struct Versioned {
     room: VersionRoom,
     layout: Option<Layout>,
     recovery: Option<Recovery>,
+    refusal: Option<Refusal>,
     is_ready: bool,
     patience: Patience,
     map: Map,
@@ -76,6 +77,7 @@ impl Versioned {
             room,
             layout: None,
             recovery: None,
+            refusal: None,
             is_ready: false,
             patience: Patience::default(),
             map: Map::new(0, 0),
@@ -537,8 +539,9 @@ impl Versioned {
             (Err(failure), _) => self.patience.failed(now, failure),
             (Ok(()), Some(recovery)) => {
                 self.patience.succeeded();
-                if let Err(failure) = recovery.done() {
-                    self.patience.break_down(failure);
+                if let Err(refusal) = recovery.done() {
+                    self.refusal = Some(refusal);
+                    self.patience.break_down(refusal.failure());
                 }
             }
             (Ok(()), None) => {}
@@ -612,6 +615,11 @@ impl Service for Versioned {
 
     fn drop_version(&mut self, now: SimTime, slot: u32, out: &mut Orders) -> Option<Result<(), Failure>> {
         Some(Self::drop_version(self, now, slot, out))
+    }
+
+    fn note(&self) -> Option<String> {
+        let block_bytes = self.layout.map_or(1, |layout| layout.block_bytes);
+        self.refusal.map(|refusal| refusal.text(block_bytes))
     }
 
     fn versions(&self) -> Option<Vec<u32>> {

@@ -189,3 +189,103 @@ fn what_is_refused_is_refused_and_changes_nothing() {
     assert_eq!(stamps(&mut volume, 0, 8), [9, 10, 10, 9, 7, 7, 7, 7]);
     assert_eq!(stamps(&mut volume, slot, 8), [7; 8]);
 }
+
+/// A block of a leg, changed by `change` and written again.
+fn change_block(leg: &mut ModelVolume, first: u64, change: impl FnOnce(&mut [u8])) {
+    let id = leg.info().id;
+    let mut carry_out = |operation, payload| {
+        let request = VolumeRequest { volume: id, operation, first, count: 1, source: 0 };
+        leg.submit(SimTime::ZERO, 1, &request, payload).expect("it takes it");
+        let mut ended = Vec::new();
+        leg.advance(SimTime::from_ps(u64::MAX / 2), &mut ended).expect("it goes on");
+        ended.remove(0).bytes
+    };
+    let mut bytes = carry_out(Operation::Read, Payload::None);
+    change(&mut bytes);
+    carry_out(Operation::Write, Payload::Bytes(bytes));
+}
+
+/// The places of the images that a leg has, the lower one first.
+fn images(leg: &mut ModelVolume) -> Vec<u64> {
+    let mut found = Vec::new();
+    for block in 0..leg.info().limits.blocks {
+        change_block(leg, block, |bytes| found.extend(bytes.starts_with(b"FYVI").then_some(block)));
+    }
+    found
+}
+
+/// A volume after so many runs, each with a version and writes behind it that were flushed; then its leg, and what it reads as.
+fn after_runs(runs: u64, room: VersionRoom) -> (ModelVolume, Vec<u64>) {
+    let mut leg = ModelVolume::new(0, Plan { leg_blocks: 400, ..Plan::new(3) });
+    let mut expected = vec![0; 8];
+    for run in 1..=runs {
+        let mut volume = open(leg, room);
+        write(&mut volume, 0, 8, run * 10);
+        take(&mut volume);
+        write(&mut volume, run, 3, run * 10 + 1);
+        assert_eq!(ask(&mut volume, Operation::Flush, 0, 0, 0), Ok(Vec::new()));
+        expected = stamps(&mut volume, 0, 8);
+        leg = volume.legs_mut()[0].clone();
+    }
+    (leg, expected)
+}
+
+/// Opens a leg that must be refused, for a reason that says `why`; nothing of it changes.
+fn refused(leg: &ModelVolume, room: VersionRoom, why: &str) {
+    let mut volume = open(leg.clone(), room);
+    let failed = VolumeError::Io(Failure::Failed.to_string());
+    for operation in [Operation::Read, Operation::Write, Operation::Flush] {
+        let count = u32::from(operation != Operation::Flush);
+        assert_eq!(ask(&mut volume, operation, 0, count, 5), Err(failed.clone()), "{room:?}: {why}");
+    }
+    let note = volume.service().note().unwrap_or_default();
+    assert!(note.contains(why), "{room:?}: {note:?} without {why:?}");
+    assert_eq!(volume.tell(|versions, now, out| versions.take(now, out)), Err(Failure::Failed));
+    for block in 0..leg.info().limits.blocks {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        change_block(&mut leg.clone(), block, |bytes| before.extend_from_slice(bytes));
+        change_block(&mut volume.legs_mut()[0], block, |bytes| after.extend_from_slice(bytes));
+        assert_eq!(before, after, "{room:?}: block {block}");
+    }
+}
+
+#[test]
+fn a_leg_that_was_made_with_other_keys_is_refused_and_stays() {
+    for runs in 1..=3 {
+        let (leg, expected) = after_runs(runs, ROOM);
+        // Some of them have images of another length, at other places.
+        let slots = [2, 4, 40, 64].map(|slots| VersionRoom { slots, ..ROOM });
+        let stores = [1, 39, 41, 60, 120].map(|store| VersionRoom { store, ..ROOM });
+        for room in slots.into_iter().chain(stores) {
+            refused(&leg, room, "versions = 3 and a store of 40 blocks");
+        }
+        let mut volume = open(leg, ROOM);
+        assert_eq!(stamps(&mut volume, 0, 8), expected);
+        assert_eq!(volume.service().versions().map(|kept| kept.len() as u64), Some(runs));
+    }
+}
+
+#[test]
+fn a_damaged_image_is_told_from_one_that_was_being_written() {
+    for runs in 1..=3 {
+        let (leg, _) = after_runs(runs, ROOM);
+        let mut at = images(&mut leg.clone());
+        assert_eq!(at.len() as u64, runs.min(2));
+        // An odd generation lies behind an even one.
+        let newest = if runs == 2 { at.remove(0) } else { at.remove(at.len() - 1) };
+        for (block, byte) in [(newest, 0), (newest, 9), (newest, 20), (newest + 1, 0), (newest + 2, 7)] {
+            let mut damaged = leg.clone();
+            change_block(&mut damaged, block, |bytes| bytes[byte] ^= 1);
+            refused(&damaged, ROOM, "damaged");
+        }
+    }
+    // A loss of power in the midst of the first image has left its header: nothing has come behind it.
+    let mut volume = open(ModelVolume::new(0, Plan { leg_blocks: 400, ..Plan::new(3) }), ROOM);
+    let mut leg = volume.legs_mut()[0].clone();
+    let header = images(&mut leg)[0];
+    change_block(&mut leg, header + 1, |bytes| bytes.fill(0));
+    let mut volume = open(leg, ROOM);
+    write(&mut volume, 0, 8, 1);
+    let slot = take(&mut volume);
+    assert_eq!(stamps(&mut volume, slot, 8), [1; 8]);
+}
