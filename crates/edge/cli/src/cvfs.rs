@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use flashyard_blk::{Blocking, Volume};
 use flashyard_cvfs::{BLOCK_BYTES, Config, DiscardPolicy, FileSystem, Format, Usage};
 use flashyard_cvfs_mount::{
-    Asked, Device, DriveDevice, FileDevice, Looked, Management, MountedVolume, Wishes, ask_info, ask_shrink, lock,
-    mount, parse_method,
+    Asked, Device, DriveDevice, FileDevice, Looked, Management, MountedVolume, Wishes, ask_info, ask_shrink, mount,
+    open_alone, parse_method,
 };
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
@@ -83,13 +83,14 @@ fn format_file(options: &CvfsMkfsOptions) -> Result<Usage> {
         Ok(path) => path,
         Err(_) => Path::new(name).to_owned(),
     };
-    let found = std::fs::metadata(&path).ok();
+    let mut found = std::fs::metadata(&path).ok();
     // A mount of what is there would go on in a file without a name. The lock is held until the new one is in its place.
     let mut replaced = None;
-    if let Some(found) = &found {
+    if let Some(found) = &mut found {
         ensure!(found.is_file(), "{name}: this is no regular file; give one, or a drive as tcp:ADDRESS:PORT/NQN");
-        let file = File::open(&path).with_context(failed)?;
-        lock(&file).with_context(failed)?;
+        let file = open_alone(&path, |path| File::open(path)).with_context(failed)?;
+        // It may have been waited for.
+        *found = file.metadata().with_context(failed)?;
         replaced = Some(file);
         if !options.force && !is_blank_file(&path, found).with_context(failed)? {
             bail!("{name}: there is something in this file already; give --force to put a file system in its place");

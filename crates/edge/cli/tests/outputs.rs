@@ -234,6 +234,30 @@ fn a_volume_is_made_on_what_is_empty_or_by_force_and_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_volume_that_another_one_replaces_while_it_is_waited_for_is_left_alone() {
+    let place = Place::new();
+    let volume = place.name("volume");
+    done(&["cvfs", "mkfs", &volume, "--size", "64MiB", "--segment-blocks", "64"]);
+    done(&["cvfs", "mkfs", &place.name("other"), "--size", "32MiB", "--segment-blocks", "64"]);
+    let lock = |name: &str| {
+        let file = std::fs::File::open(place.path(name)).expect("it is there");
+        file.try_lock().expect("it is free");
+        file
+    };
+    // As another `mkfs --force` does, and a mount of what it made right behind it.
+    let (old, _mounted) = (lock("volume"), lock("other"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            place.refused(&["cvfs", "mkfs", &volume, "--force"], &["it is mounted, or in use by another command"]);
+        });
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        std::fs::rename(place.path("other"), &volume).expect("it can be renamed");
+        drop(old);
+    });
+    assert_eq!(std::fs::metadata(&volume).expect("it is there").len(), 32 << 20);
+}
+
+#[test]
 fn a_directory_without_a_volume_is_not_waited_for() {
     let place = Place::new();
     let directory = place.directory.path().to_str().expect("the path is text");

@@ -3,7 +3,7 @@
 //! Drives let many hosts write, and two file systems on one destroy each other. A lock of this machine keeps its other programs away, and ends with
 //! the program, however that ends; a reservation would outlive it. Programs of other machines are not kept away.
 
-use crate::file::lock;
+use crate::file::open_alone;
 use flashyard_blk::{Completion, Payload, Volume, VolumeError, VolumeInfo, VolumeRequest};
 use flashyard_live::{NamespaceError, RemoteNamespace};
 use flashyard_units::SimTime;
@@ -47,11 +47,10 @@ fn lock_path(address: SocketAddr, nqn: &str) -> PathBuf {
 fn lock_drive(address: SocketAddr, nqn: &str) -> Result<File, DriveError> {
     let path = lock_path(address, nqn);
     // That of another user can be read and locked, but not written.
-    let open = || {
+    let locked = open_alone(&path, |path| {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).open(&path).or_else(|_| File::open(&path))
-    };
-    let locked = open().and_then(|file| lock(&file).map(|()| file));
+        options.read(true).write(true).create(true).truncate(false).open(path).or_else(|_| File::open(path))
+    });
     locked.map_err(|source| DriveError::Lock { path, source })
 }
 

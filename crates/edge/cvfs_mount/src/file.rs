@@ -10,7 +10,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, SeekFrom, fallocate, flock, see
 use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -37,21 +37,37 @@ fn failed(error: impl Into<io::Error>) -> VolumeError {
     VolumeError::Io(error.into().to_string())
 }
 
-/// Locks a file for this program alone, as long as it is open. A mount that has just been taken away writes its last checkpoint, for which this waits.
+/// Opens a file by `open`, for this program alone as long as it is open. A mount that has just been taken away writes its last checkpoint, for which this
+/// waits. The file is that of the path by then: while it was waited for, another one may have taken its place.
 ///
 /// Errors: it is in use by another program; those of the operating system.
-pub fn lock(file: &File) -> io::Result<()> {
+pub fn open_alone(path: &Path, open: impl Fn(&Path) -> io::Result<File>) -> io::Result<File> {
     let begun = Instant::now();
     loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK) if begun.elapsed() < LOCK_WAIT => std::thread::sleep(LOCK_AGAIN),
-            Err(Errno::WOULDBLOCK) => {
-                let message = "it is mounted, or in use by another command; unmount it first";
-                return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
-            }
+        let file = open(path)?;
+        let is_ours = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => is_at(&file, path)?,
+            Err(Errno::WOULDBLOCK) => false,
             Err(error) => return Err(error.into()),
+        };
+        if is_ours {
+            return Ok(file);
         }
+        if begun.elapsed() >= LOCK_WAIT {
+            let message = "it is mounted, or in use by another command; unmount it first";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, message));
+        }
+        std::thread::sleep(LOCK_AGAIN);
+    }
+}
+
+/// Whether a path leads to a file.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(found) => Ok((found.dev(), found.ino()) == (ours.dev(), ours.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -61,8 +77,8 @@ impl FileDevice {
     /// Errors: it cannot be opened or made, it is in use.
     pub fn open(path: &Path, bytes: Option<u64>, plays_remap: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(bytes.is_some()).truncate(false).open(path)?;
-        lock(&file)?;
+        options.read(true).write(true).create(bytes.is_some()).truncate(false);
+        let file = open_alone(path, |path| options.open(path))?;
         if let Some(bytes) = bytes {
             file.set_len(bytes)?;
         }
@@ -213,6 +229,28 @@ mod tests {
             drop(first);
             second.join().expect("it ends").expect("it is free by then");
         });
+    }
+
+    #[test]
+    fn a_file_that_another_one_replaces_while_it_is_waited_for_is_not_opened() {
+        let directory = tempfile::tempdir().expect("there is room");
+        let (path, beside) = (directory.path().join("volume"), directory.path().join("beside"));
+        for bytes in [None, Some(1 << 20)] {
+            let first = FileDevice::open(&path, Some(1 << 20), false).expect("it is free");
+            std::thread::scope(|scope| {
+                let second = scope.spawn(|| FileDevice::open(&path, bytes, false));
+                std::thread::sleep(LOCK_AGAIN * 10);
+                std::fs::write(&beside, [7; 3 * BLOCK_BYTES]).expect("there is room");
+                std::fs::rename(&beside, &path).expect("it can be renamed");
+                drop(first);
+                let second = second.join().expect("it ends").expect("it is free by then");
+                assert_eq!(second.blocks, bytes.map_or(3, |bytes| bytes / BLOCK));
+                let mut found = [0; BLOCK_BYTES];
+                second.file.read_exact_at(&mut found, 0).expect("it is there");
+                assert_eq!(found, [7; BLOCK_BYTES], "a file without a name");
+                second.punch(0, 1).expect("it is writable");
+            });
+        }
     }
 
     #[test]

@@ -15,6 +15,6 @@ mod mount;
 
 pub use control::{Asked, ControlError, VolumeUsage, ask_info, ask_shrink, parse_method};
 pub use drive::{DriveDevice, DriveError, HOST_NQN};
-pub use file::{FileDevice, lock};
+pub use file::{FileDevice, open_alone};
 pub use manage::{Looked, ManageError, ManagedVolume, Management, MountedVolume, Wishes};
 pub use mount::{Device, MountError, Mounted, mount};
