@@ -88,7 +88,8 @@ fn without_its_front_end_a_volume_goes_on_and_says_what_is_lost() {
     let back = disk(folder.path());
     let front =
         Server::start(folder.path(), "front.toml", "[[volume]]\nname = \"ram\"\nback = { memory = \"16 MiB\" }\n");
-    let server = Server::start(folder.path(), "latte.toml", &latte(&front.leg("ram"), &back.leg("disk")));
+    let (socket, pair) = (folder.path().join("ctl").display().to_string(), latte(&front.leg("ram"), &back.leg("disk")));
+    let server = Server::start_with(folder.path(), "latte.toml", &pair, &["--control", &socket]);
     let mut volume = server.volume("v");
     volume.write(0_u64, &stamped(0, 100, 1)).expect("it is there");
     volume.flush().expect("both ends are there");
@@ -104,7 +105,13 @@ fn without_its_front_end_a_volume_goes_on_and_says_what_is_lost() {
     }
     assert!(volume.flush().is_err(), "a flush promises what was written before it");
     volume.flush().expect("it was told");
+    let remove = ctl(&socket, &["remove", "v", "s0"]);
+    assert!(text(&remove.stderr).contains("write them first"), "{}", text(&remove.stderr));
+    assert!(read(&mut volume, 149, 1).is_err(), "an old version is no answer without a LATTE either");
     volume.write(50_u64, &stamped(50, 100, 3)).expect("the back end takes it");
+    assert_eq!(read(&mut volume, 50, 100), Ok(stamped(50, 100, 3)));
+    let remove = ctl(&socket, &["remove", "v", "s0"]);
+    assert!(remove.status.success(), "{}", text(&remove.stderr));
     assert_eq!(read(&mut volume, 50, 100), Ok(stamped(50, 100, 3)));
     let ended = server.interrupt();
     assert!(ended.status.success(), "{}", text(&ended.stderr));

@@ -55,9 +55,13 @@ impl Service for Zeroing {
         self.0.wake(now, out);
     }
 
-    /// After a flush the back end has everything.
+    /// After a flush the back end has everything but what was lost.
     fn alone(&self) -> Option<Leg> {
-        Some(Leg(1))
+        (!self.0.has_lost()).then_some(Leg(1))
+    }
+
+    fn has_lost(&self) -> bool {
+        self.0.has_lost()
     }
 }
 
@@ -153,5 +157,24 @@ mod tests {
             run(&mut service, &mut out, &mut answers);
         }
         assert_eq!(answers, [(0, Err(Failure::Unread { block: 0 })), (1, Ok(()))]);
+    }
+
+    #[test]
+    fn it_cannot_leave_while_blocks_are_lost() {
+        let mut service = Zeroing(Latte::new(small(Rule::Front)), "latte");
+        let (mut out, mut answers, now) = (Orders::default(), Vec::new(), SimTime::ZERO);
+        assert_eq!(service.alone(), Some(Leg(1)));
+        service.submit(now, &request(0, Operation::Write, 5), &mut out);
+        run(&mut service, &mut out, &mut answers);
+        service.lost(now, Leg(0), &mut out);
+        service.submit(now, &request(0, Operation::Read, 5), &mut out);
+        for order in std::mem::take(&mut out.orders) {
+            service.completed(now, order.id, Err(Failure::Gone), &mut out);
+        }
+        run(&mut service, &mut out, &mut answers);
+        assert_eq!(service.alone(), None, "the back end has an older version of block 5");
+        service.submit(now, &request(0, Operation::Write, 5), &mut out);
+        run(&mut service, &mut out, &mut answers);
+        assert_eq!(service.alone(), Some(Leg(1)));
     }
 }

@@ -81,6 +81,11 @@ impl Latte {
         &self.counters
     }
 
+    /// Whether blocks are lost with the front end that were not written since: they are not read, and the back end has older versions of them.
+    pub fn has_lost(&self) -> bool {
+        self.place.lost.first().is_some()
+    }
+
     /// Counts of the learned rule since the beginning; zero under another one.
     pub fn learnt(&self) -> Learnt {
         self.dispatcher.learnt()

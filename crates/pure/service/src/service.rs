@@ -243,6 +243,11 @@ pub trait Service {
         None
     }
 
+    /// Whether there are blocks that it refuses to read, for what was written last to them is lost, and a leg has something older.
+    fn has_lost(&self) -> bool {
+        false
+    }
+
     /// How far copies to replaced legs are; `None` where none are made.
     fn rebuild(&self) -> Option<Rebuild> {
         None
@@ -346,6 +351,10 @@ impl<S: Service + ?Sized> Service for Box<S> {
 
     fn alone(&self) -> Option<Leg> {
         (**self).alone()
+    }
+
+    fn has_lost(&self) -> bool {
+        (**self).has_lost()
     }
 
     fn rebuild(&self) -> Option<Rebuild> {

@@ -12,6 +12,11 @@ pub enum LeaveError {
     /// There is no leg that has all that clients have written, or it lays blocks out in a way of its own.
     #[error("none of its legs has all blocks in their places")]
     Legs,
+    /// Blocks have lost what was written to them last, and would be read as they were before.
+    #[error(
+        "what was written last to some blocks is lost, and they would be read as they were before: write them first"
+    )]
+    Lost,
     /// The volume above would have other blocks.
     #[error("what is above it would stand on {has} blocks, and stands on {needs}")]
     Blocks {
@@ -93,7 +98,9 @@ impl Tree {
         out: &mut Orders,
     ) -> Result<Vec<Leg>, LeaveError> {
         assert!(self.is_idle(), "services leave while nothing is under way");
-        let Leg(kept) = self.nodes[node].service.alone().ok_or(LeaveError::Legs)?;
+        let service = &self.nodes[node].service;
+        let why = if service.has_lost() { LeaveError::Lost } else { LeaveError::Legs };
+        let Leg(kept) = service.alone().ok_or(why)?;
         let kept = self.nodes[node].legs[usize::from(kept)];
         let blocks = |place| self.info_of(place, volumes).map_or(0, |info| info.limits.blocks);
         let (has, needs) = (blocks(kept), blocks(Below::Service(node)));
