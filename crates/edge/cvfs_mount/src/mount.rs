@@ -507,7 +507,7 @@ impl Filesystem for Mounted {
         reply: ReplyWrite,
     ) {
         match self.shared.fs().write(number(ino), offset, data, now()) {
-            Ok(()) => reply.written(data.len() as u32),
+            Ok(written) => reply.written(written as u32),
             Err(error) => reply.error(errno(&error)),
         }
     }

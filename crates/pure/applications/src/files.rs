@@ -113,7 +113,8 @@ impl<D: Volume> Files for CvfsFiles<D> {
     }
 
     fn write(&mut self, number: u32, offset: u64, bytes: &[u8]) -> Result<(), FilesError> {
-        Ok(self.fs.write(self.inode(number)?, offset, bytes, 0)?)
+        let written = self.fs.write(self.inode(number)?, offset, bytes, 0)?;
+        if written < bytes.len() { Err(FilesError::NoSpace) } else { Ok(()) }
     }
 
     fn read(&mut self, number: u32, offset: u64, buffer: &mut [u8]) -> Result<usize, FilesError> {

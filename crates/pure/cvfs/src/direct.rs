@@ -29,7 +29,7 @@ pub fn blocks_of_file<D: Volume>(fs: &mut FileSystem<D>, ino: u32, into: &mut Ve
 /// Overwrites whole pages of a file in place where they have blocks; pages that have none yet, or that are changed in
 /// memory, are written as [`FileSystem::write`] does. Returns the pages that were overwritten in place.
 ///
-/// Errors: not whole pages, beyond the end of the file, no such inode, the device fails.
+/// Errors: not whole pages, beyond the end of the file, no such inode; no space, the device fails (then pages before are written).
 pub fn overwrite<D: Volume>(
     fs: &mut FileSystem<D>,
     ino: u32,

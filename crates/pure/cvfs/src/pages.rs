@@ -94,10 +94,10 @@ impl<D: Volume> FileSystem<D> {
         Ok(bytes)
     }
 
-    /// Writes bytes of a file; it grows where needed.
+    /// Writes bytes of a file, which grows where needed; returns their number. There are fewer than `bytes` when space ends in the midst of them.
     ///
-    /// Errors: no such inode, a directory, no space for all of it (then the beginning may be written), a failed device.
-    pub fn write(&mut self, ino: u32, offset: u64, bytes: &[u8], now: u64) -> Result<(), FsError> {
+    /// Errors: no such inode, a directory, no space for the first of them (then nothing is written), a failed device.
+    pub fn write(&mut self, ino: u32, offset: u64, bytes: &[u8], now: u64) -> Result<usize, FsError> {
         let inode = self.inode(ino)?;
         if inode.kind == Kind::Directory {
             return Err(FsError::IsDirectory);
@@ -108,13 +108,16 @@ impl<D: Volume> FileSystem<D> {
         while at < end {
             let upto = ((at / PAGE + PAGES_AT_ONCE) * PAGE).min(end);
             let part = &bytes[(at - offset) as usize..(upto - offset) as usize];
-            self.write_part(ino, at, part)?;
+            match self.write_part(ino, at, part) {
+                Err(FsError::NoSpace) if at > offset => return Ok((at - offset) as usize),
+                done => done?,
+            }
             let inode = self.inode_mut(ino)?;
             inode.size = inode.size.max(upto);
             (inode.modified, inode.changed) = (now, now);
             at = upto;
         }
-        Ok(())
+        Ok(bytes.len())
     }
 
     fn write_part(&mut self, ino: u32, offset: u64, bytes: &[u8]) -> Result<(), FsError> {

@@ -120,6 +120,23 @@ fn a_full_volume_says_so_and_goes_on_when_something_is_deleted() {
     assert_eq!((counters.segments_cleaned, counters.pages_carried), (0, 0), "{counters:?}");
 }
 
+#[test]
+fn a_write_that_finds_too_little_space_says_how_much_it_wrote_or_has_changed_nothing() {
+    let mut fs = volume(1200, 16, Config::default());
+    let (ino, other) = (file(&mut fs, "f"), file(&mut fs, "g"));
+    let bytes: Vec<u8> = (0..1200).flat_map(|page| pattern(ino, page, 0)).collect();
+    let written = fs.write(ino, 0, &bytes, 0);
+    let size = fs.inode(ino).expect("it is there").size;
+    assert_eq!(written, Ok(size as usize), "as much as there was space for");
+    assert!(size > 0 && size < bytes.len() as u64, "{size}");
+    let mut found = vec![0; size as usize];
+    assert_eq!(fs.read(ino, 0, &mut found), Ok(found.len()));
+    assert!(found == bytes[..found.len()]);
+    assert_eq!(fs.write(other, 0, &bytes[..64 * 4096], 0), Err(FsError::NoSpace));
+    assert_eq!(fs.inode(other).map(|inode| (inode.size, inode.pages)), Ok((0, 0)));
+    assert_clean(&mut fs);
+}
+
 /// A volume that was written over many times: `part` of it is in use, all over the place.
 fn aged(blocks: u32, segment_blocks: u32, part: f64) -> (FileSystem<MemoryDevice>, Vec<u32>) {
     let config = Config { discards: DiscardPolicy::Never, dirty_pages_max: 64, ..Config::default() };
@@ -129,7 +146,9 @@ fn aged(blocks: u32, segment_blocks: u32, part: f64) -> (FileSystem<MemoryDevice
     // The logs come near the end of the volume, and not around.
     let writes = (f64::from(blocks) * (0.9 - part)) as u64;
     for &ino in &files {
-        (0..pages).for_each(|page| fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).expect("a volume that works"));
+        for page in 0..pages {
+            fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).expect("a volume that works");
+        }
     }
     for step in 0..writes {
         let ino = files[(step % 8) as usize];
@@ -197,7 +216,9 @@ fn holes_take_capacity_where_it_is_free() {
 fn holes_are_whole_free_segments_where_there_are_enough() {
     let mut fs = volume(65_536, 512, Config::default());
     let ino = file(&mut fs, "file");
-    (0..1000).for_each(|page| fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).unwrap());
+    for page in 0..1000 {
+        fs.write(ino, page * 4096, &pattern(ino, page, 0), 0).unwrap();
+    }
     fs.sync().unwrap();
     let (before, checkpoints) = (fs.usage(), fs.counters().checkpoints);
     fs.device_mut().traffic = Traffic::default();

@@ -181,9 +181,9 @@ impl Run {
         };
         let len = 1 + self.rng.below(6 * 4096) as usize;
         let stamp = (self.clock % 251) as u8 + 1;
-        let bytes: Vec<u8> = (0..len).map(|index| stamp.wrapping_add((index / 512) as u8)).collect();
+        let mut bytes: Vec<u8> = (0..len).map(|index| stamp.wrapping_add((index / 512) as u8)).collect();
         let written = fs.write(ino, offset, &bytes, self.clock);
-        self.allow(fs, written)?;
+        bytes.truncate(self.allow(fs, written)?);
         Ok(Box::new(move |tree, _| {
             let Some(contents) = contents_of(tree, &path) else { return };
             let end = offset as usize + bytes.len();
@@ -348,9 +348,9 @@ impl Run {
     }
 
     /// Lets "no space" pass where there is little.
-    fn allow<D: Volume>(&mut self, fs: &FileSystem<D>, done: Result<(), FsError>) -> Result<(), FsError> {
+    fn allow<D: Volume, T>(&mut self, fs: &FileSystem<D>, done: Result<T, FsError>) -> Result<T, FsError> {
         let usage = fs.usage();
-        if done == Err(FsError::NoSpace) && usage.used + SLACK_BLOCKS < usage.capacity {
+        if matches!(done, Err(FsError::NoSpace)) && usage.used + SLACK_BLOCKS < usage.capacity {
             return Err(FsError::Invalid("no space, although there is"));
         }
         done
