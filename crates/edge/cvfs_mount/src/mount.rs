@@ -2,7 +2,9 @@
 
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
 use flashyard_blk::{RequestError, VolumeError};
-use flashyard_cvfs::{Attributes, FileSystem, FsError, Inode, Kind, NewInode, forget_clean};
+use flashyard_cvfs::{
+    Attributes, FileSystem, FsError, Inode, Kind, NewInode, forget_clean, forget_number, know_number,
+};
 use flashyard_units::SimTime;
 use fuser::{
     BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -272,7 +274,7 @@ impl Mounted {
     /// An inode that the kernel knows from now on, until it forgets it: it must not become another one meanwhile.
     fn known(fs: &mut FileSystem<Device>, ino: u32) -> Result<FileAttr, FsError> {
         let inode = fs.inode(ino)?;
-        fs.open(ino)?;
+        know_number(fs, ino)?;
         Ok(attributes(ino, &inode))
     }
 
@@ -336,13 +338,8 @@ impl Filesystem for Mounted {
     }
 
     fn forget(&self, _: &Request, ino: INodeNo, count: u64) {
-        let mut fs = self.shared.fs();
-        for _ in 0..count {
-            // No request waits for an answer; a device that fails shows at the next request that has one.
-            if fs.release(number(ino)).is_err() {
-                break;
-            }
-        }
+        // No request waits for an answer; a device that fails shows at the next request that has one.
+        let _ = forget_number(&mut self.shared.fs(), number(ino), count);
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
@@ -433,15 +430,32 @@ impl Filesystem for Mounted {
         _: i32,
         reply: ReplyCreate,
     ) {
-        match self.make(request, parent, name, Kind::File, mode & !umask, &[]) {
+        let made = self.make(request, parent, name, Kind::File, mode & !umask, &[]);
+        match made.and_then(|made| self.shared.fs().open(number(made.ino)).map(|()| made)) {
             Ok(made) => reply.created(&TTL, &made, Generation(0), FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        // Only this mount changes files, so the kernel's copies stay right.
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
+    fn open(&self, _: &Request, ino: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        match self.shared.fs().open(number(ino)) {
+            // Only this mount changes files, so the kernel's copies stay right.
+            Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        empty(reply, self.shared.fs().release(number(ino)));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {

@@ -181,3 +181,33 @@ fn names_behave_as_programs_expect() {
     assert_eq!(told, expect);
     volume.again();
 }
+
+#[test]
+fn many_files_that_are_deleted_while_open_stop_no_others() {
+    if !is_able(&[]) {
+        return;
+    }
+    let mut volume = Volume::new(64 * MIB);
+    let path = |name: &str| volume.at.join(name);
+    for name in ["closed", "from", "to", "last"] {
+        std::fs::write(path(name), name).expect("there is room");
+    }
+    let names: Vec<String> = (0..520).map(|number| number.to_string()).collect();
+    let held: Vec<std::fs::File> =
+        names.iter().map(|name| std::fs::File::create_new(path(name)).expect("there is room")).collect();
+    let refused: Vec<i32> =
+        names.iter().filter_map(|name| std::fs::remove_file(path(name)).err()?.raw_os_error()).collect();
+    assert!(refused.len() <= 20 && refused.iter().all(|&error| error == 23), "{refused:?}");
+    // These are open no more, or were never.
+    std::fs::remove_file(path("closed")).expect("it is not open");
+    std::fs::rename(path("from"), path("to")).expect("it is not open");
+    assert_eq!(std::fs::read(path("to")).expect("it is there"), b"from");
+    std::fs::create_dir(path("directory")).expect("there is room");
+    std::fs::remove_dir(path("directory")).expect("it is empty");
+    drop(held);
+    names.iter().for_each(|name| drop(std::fs::remove_file(path(name))));
+    let left: Vec<_> =
+        std::fs::read_dir(&volume.at).expect("it is there").map(|entry| entry.expect("it is").file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    volume.again();
+}

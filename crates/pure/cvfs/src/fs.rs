@@ -5,6 +5,7 @@ use crate::checkpoint::{Checkpoint, Move};
 use crate::directory::Directory;
 use crate::discard::{DiscardPolicy, Discards};
 use crate::error::FsError;
+use crate::held::Held;
 use crate::layout::Layout;
 use crate::resizing::Resizing;
 use crate::segments::{SegmentMap, spare};
@@ -138,9 +139,9 @@ pub struct FileSystem<D> {
     pub(crate) version: u64,
     /// Blocks of the volume.
     pub(crate) blocks: u32,
-    /// Inodes without a name that are still open.
+    /// Inodes without a name that are still held.
     pub(crate) orphans: BTreeSet<u32>,
-    pub(crate) open: BTreeMap<u32, u32>,
+    pub(crate) held: Held,
     /// Pages and nodes that have no block yet.
     pub(crate) unwritten: u64,
     /// Something besides nodes and pages changed.

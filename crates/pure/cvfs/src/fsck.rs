@@ -221,7 +221,7 @@ impl<D: Volume> FileSystem<D> {
                 Kind::Symlink => report.symlinks += 1,
             }
             let found = links.get(ino).copied().unwrap_or(0);
-            if found == 0 && self.orphans.contains(ino) && !self.open.contains_key(ino) {
+            if found == 0 && self.orphans.contains(ino) && !self.held.is_held(*ino) {
                 report.tell(|| format!("inode {ino} has no name, and could not be deleted"));
             } else if found != inode.links || (found == 0 && !self.orphans.contains(ino)) {
                 report.tell(|| format!("inode {ino} has {found} names, and {} counted", inode.links));

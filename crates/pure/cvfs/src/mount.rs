@@ -6,6 +6,7 @@ use crate::device::{blocks_of, trim, zeros};
 use crate::discard::Discards;
 use crate::error::FsError;
 use crate::fs::{Config, Counters, FileSystem, ROOT};
+use crate::held::Held;
 use crate::holes::{give_back, is_given_back};
 use crate::layout::{Format, Layout};
 use crate::names::NewInode;
@@ -54,7 +55,7 @@ impl<D: Volume> FileSystem<D> {
             version: 0,
             blocks,
             orphans: BTreeSet::new(),
-            open: BTreeMap::new(),
+            held: Held::default(),
             unwritten: 0,
             changed: false,
             frozen: false,

@@ -5,12 +5,10 @@ use crate::directory::{Directory, Entry, check_name};
 use crate::error::FsError;
 use crate::fs::{Cost, FileSystem, ROOT};
 use crate::layout::ORPHANS_MAX;
+use crate::nameless::{DELETE_DIRTY, delete_unheld};
 use crate::node::{Inode, Kind};
 use crate::walk::check_nodes;
 use flashyard_blk::Volume;
-
-/// Blocks that deleting a name and its file makes dirty at most: two pages and four inodes, and leaves.
-const DELETE_DIRTY: u64 = 12;
 
 /// Attributes of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,9 +98,11 @@ fn check_entry<D: Volume>(fs: &mut FileSystem<D>, at: (u32, &[u8]), (ino, kind):
 fn check_gone<D: Volume>(fs: &mut FileSystem<D>, ino: u32) -> Result<(), FsError> {
     let inode = fs.inode(ino)?;
     let is_directory = inode.kind == Kind::Directory;
-    // Directories go at once where no checkpoint can name another one.
-    let stays = fs.open.contains_key(&ino) && !(is_directory && fs.orphans.len() >= ORPHANS_MAX);
-    if stays || (inode.links > 1 && !is_directory) { Ok(()) } else { check_nodes(fs, ino, 0) }
+    if fs.held.stays(ino, fs.orphans.len()) || (inode.links > 1 && !is_directory) {
+        Ok(())
+    } else {
+        check_nodes(fs, ino, 0)
+    }
 }
 
 impl<D: Volume> FileSystem<D> {
@@ -316,32 +316,22 @@ impl<D: Volume> FileSystem<D> {
     /// Errors: no such inode.
     pub fn open(&mut self, ino: u32) -> Result<(), FsError> {
         self.inode(ino)?;
-        *self.open.entry(ino).or_default() += 1;
+        self.held.open(ino);
         Ok(())
     }
 
-    /// Takes one [`Self::open`] back; a file without a name goes with the last one.
+    /// Takes one [`Self::open`] back; a file without a name goes with the last one, unless a kernel knows it.
     ///
     /// Errors: the device fails; a file whose nodes cannot be read stays without a name.
     pub fn release(&mut self, ino: u32) -> Result<(), FsError> {
-        let Some(count) = self.open.get_mut(&ino) else { return Ok(()) };
-        *count -= 1;
-        if *count > 0 {
-            return Ok(());
-        }
-        self.open.remove(&ino);
-        if self.orphans.contains(&ino) {
-            self.prepare(Cost { new: 0, dirty: DELETE_DIRTY, frees: true })?;
-            check_nodes(self, ino, 0)?;
-            self.orphans.remove(&ino);
-            self.delete_inode(ino)?;
-        }
-        Ok(())
+        self.held.close(ino);
+        delete_unheld(self, ino)
     }
 
     /// Frees an inode with all its pages.
     pub(crate) fn delete_inode(&mut self, ino: u32) -> Result<(), FsError> {
         self.directories.remove(&ino);
+        self.held.gone(ino);
         let done = self.cut(ino, 0).and_then(|()| self.drop_node(ino));
         // Half of a file is gone in memory, all of it is there in the last checkpoint.
         self.frozen |= done.is_err();
@@ -357,7 +347,7 @@ impl<D: Volume> FileSystem<D> {
         if self.inode(parent)?.links == 0 {
             return Err(FsError::NotFound);
         }
-        if u64::from(self.nodes.used) + nodes + 4 > u64::from(self.addresses.entries()) - 2 {
+        if u64::from(self.nodes.used) + self.held.unused() + nodes + 4 > u64::from(self.addresses.entries()) - 2 {
             return Err(FsError::NoSpace);
         }
         let page = self.page_for(parent, name)?;
@@ -374,7 +364,7 @@ impl<D: Volume> FileSystem<D> {
     }
 
     fn check_orphans(&mut self, ino: u32) -> Result<(), FsError> {
-        let stays = self.open.contains_key(&ino) && self.inode(ino)?.links == 1;
+        let stays = self.held.is_open(ino) && self.inode(ino)?.links == 1;
         if stays && self.orphans.len() >= ORPHANS_MAX { Err(FsError::TooManyOrphans) } else { Ok(()) }
     }
 
@@ -386,7 +376,7 @@ impl<D: Volume> FileSystem<D> {
         if inode.links > 0 {
             return Ok(());
         }
-        if self.open.contains_key(&ino) {
+        if self.held.stays(ino, self.orphans.len()) {
             self.orphans.insert(ino);
             self.changed = true;
             return Ok(());
@@ -395,7 +385,7 @@ impl<D: Volume> FileSystem<D> {
     }
 
     fn drop_directory(&mut self, ino: u32) -> Result<(), FsError> {
-        if self.open.contains_key(&ino) && self.orphans.len() < ORPHANS_MAX {
+        if self.held.stays(ino, self.orphans.len()) {
             self.inode_mut(ino)?.links = 0;
             self.orphans.insert(ino);
             self.changed = true;

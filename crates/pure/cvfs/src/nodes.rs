@@ -72,7 +72,7 @@ impl<D: Volume> FileSystem<D> {
         for step in 0..entries {
             // Number zero means no node, and number one is the root.
             let nid = 2 + (self.nodes.next.wrapping_add(step)) % (entries - 2);
-            if self.address(nid)? == HOLE {
+            if self.address(nid)? == HOLE && !self.held.is_unused(nid) {
                 self.nodes.next = nid - 1;
                 return Ok(nid);
             }

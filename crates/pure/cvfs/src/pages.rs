@@ -153,7 +153,8 @@ impl<D: Volume> FileSystem<D> {
             nodes = self.nodes_missing(ino, pages.start)? + self.nodes_missing(ino, last)?;
         }
         // Number zero is that of no node.
-        if u64::from(self.nodes.used) + nodes + extra.new > u64::from(self.addresses.entries()) - 1 {
+        if u64::from(self.nodes.used) + self.held.unused() + nodes + extra.new > u64::from(self.addresses.entries()) - 1
+        {
             return Err(FsError::NoSpace);
         }
         // The inode, and the leaves that may be changed.
