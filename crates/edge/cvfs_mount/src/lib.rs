@@ -10,6 +10,7 @@
 mod control;
 mod drive;
 mod file;
+mod listing;
 mod manage;
 mod mount;
 

@@ -1,6 +1,7 @@
 //! The mount: requests of the kernel, and the thread that lets time pass.
 
 use crate::control::{Asked, INFO, SHRINK, UNDER_WAY, USAGE, usage_text};
+use crate::listing::{Listing, Listings};
 use flashyard_blk::{RequestError, VolumeError};
 use flashyard_cvfs::{
     Attributes, FileSystem, FsError, Inode, Kind, NewInode, forget_clean, forget_number, know_number,
@@ -12,7 +13,6 @@ use fuser::{
     ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, Session, SessionUnmounter, TimeOrNow,
     WriteFlags,
 };
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -52,6 +52,7 @@ struct Shared {
     resizing: AtomicBool,
     requests: AtomicU64,
     over: AtomicBool,
+    listings: Mutex<Listings>,
 }
 
 impl Shared {
@@ -62,6 +63,7 @@ impl Shared {
             resizing: AtomicBool::new(false),
             requests: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            listings: Mutex::default(),
         }
     }
 
@@ -83,6 +85,11 @@ impl Shared {
     /// How the last change of size goes, to be read or changed.
     fn tell(&self) -> MutexGuard<'_, String> {
         self.shrinking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Directories that are open. Locked before the file system.
+    fn listings(&self) -> MutexGuard<'_, Listings> {
+        self.listings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets time pass until the mount is over.
@@ -538,28 +545,24 @@ impl Filesystem for Mounted {
         empty(reply, self.shared.fs().sync());
     }
 
-    fn readdir(&self, _: &Request, ino: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
-        let ino = number(ino);
-        let mut fs = self.shared.fs();
-        let found = fs.list(ino).and_then(|entries| Ok((entries, fs.lookup(ino, b"..")?)));
-        drop(fs);
-        let (entries, parent) = match found {
-            Ok(found) => found,
-            Err(error) => return reply.error(errno(&error)),
-        };
-        let dots = [(b".".to_vec(), ino, Kind::Directory), (b"..".to_vec(), parent, Kind::Directory)];
-        let names = dots.into_iter().chain(entries.into_iter().map(|entry| (entry.name, entry.ino, entry.kind)));
-        let mut listed: BTreeMap<u64, (Vec<u8>, u32, Kind)> = BTreeMap::new();
-        for (index, (name, ino, kind)) in names.enumerate() {
-            // Places follow the names, not their numbers: a name that goes must not shift those after it.
-            let place = if index < 2 { index as u64 + 1 } else { place_of(&name, &listed) };
-            listed.insert(place, (name, ino, kind));
+    fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        reply.opened(FileHandle(self.shared.listings().open()), FopenFlags::empty());
+    }
+
+    fn readdir(&self, _: &Request, ino: INodeNo, handle: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let make = || Listing::of(&mut self.shared.fs(), number(ino));
+        let read = self.shared.listings().read(handle.0, offset, make, |one| {
+            let name = OsStr::from_bytes(&one.name);
+            reply.add(INodeNo(one.ino.into()), one.place, file_type(one.kind), name)
+        });
+        match read {
+            Ok(()) => reply.ok(),
+            Err(error) => reply.error(errno(&error)),
         }
-        for (place, (name, ino, kind)) in listed.range(offset + 1..) {
-            if reply.add(INodeNo(u64::from(*ino)), *place, file_type(*kind), OsStr::from_bytes(name)) {
-                break;
-            }
-        }
+    }
+
+    fn releasedir(&self, _: &Request, _: INodeNo, handle: FileHandle, _: OpenFlags, reply: ReplyEmpty) {
+        self.shared.listings().close(handle.0);
         reply.ok();
     }
 
@@ -598,19 +601,6 @@ impl Filesystem for Mounted {
         }
         empty(reply, begun);
     }
-}
-
-/// A place for a name in a listing that does not depend on other names, but for those with the same hash.
-fn place_of(name: &[u8], taken: &BTreeMap<u64, (Vec<u8>, u32, Kind)>) -> u64 {
-    // FNV-1a; 62 bits of it, above the places of the two dots.
-    let hash = name
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    let mut place = (hash >> 2).max(3);
-    while taken.contains_key(&place) {
-        place += 1;
-    }
-    place
 }
 
 #[cfg(test)]
