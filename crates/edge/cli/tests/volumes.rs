@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -586,4 +587,52 @@ fn volumes_go_on_while_storage_that_does_not_answer_is_opened() {
             assert!(!output.status.success(), "{order:?}: {}", text(&output.stderr));
         });
     }
+}
+
+/// A loop device over a file.
+struct LoopDevice(String);
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_block_device_that_something_else_is_made_of_is_neither_a_leg_nor_lent() {
+    let unchecked = "no mounted block device is offered as a leg";
+    if !flashyard_conformance::has_program("losetup", unchecked) {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("there is room");
+    let image = folder.path().join("image");
+    std::fs::write(&image, vec![0; 16 << 20]).expect("there is room");
+    let made = Command::new("losetup").args(["--find", "--show"]).arg(&image).output().expect("it starts");
+    if !made.status.success() {
+        return flashyard_conformance::skip("losetup", text(&made.stderr).trim(), unchecked);
+    }
+    let device = LoopDevice(text(&made.stdout).trim().to_owned());
+    // As a mount has it, or a part of another device. Source: open(2), O_EXCL of a block device
+    let exclusive = || std::fs::OpenOptions::new().read(true).custom_flags(0o200).open(&device.0);
+    let claimed = exclusive().expect("it is free");
+    let leg = format!("[[volume]]\nname = \"v\"\nback = {{ file = \"{}\" }}\n", device.0);
+    let lends = format!(
+        "server = \"a\"\n[lend]\nboard = \"{}\"\nlisten = \"{}\"\nfile = \"{}\"\npiece = \"4 MiB\"\n",
+        free_address(),
+        free_address(),
+        device.0
+    );
+    for description in [&leg, &lends] {
+        let ended = program(folder.path(), "v.toml", description, &["--seconds", "1"]).output().expect("it starts");
+        let said = text(&ended.stderr);
+        assert!(!ended.status.success() && said.contains("mounted, or part of another device"), "{said}");
+    }
+    assert!(std::fs::read(&image).expect("it is there").iter().all(|&byte| byte == 0));
+    drop(claimed);
+    let server = Server::start(folder.path(), "v.toml", &leg);
+    let mut volume = server.volume("v");
+    volume.write(7_u64, &stamped(7, 1, 1)).expect("it is there");
+    assert_eq!(read(&mut volume, 7, 1), Ok(stamped(7, 1, 1)));
+    assert!(exclusive().is_err(), "it can be mounted meanwhile");
+    server.kill();
 }

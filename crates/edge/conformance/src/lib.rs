@@ -15,12 +15,13 @@ use std::process::Command;
 pub const REQUIRE: &str = "FLASHYARD_REQUIRE";
 
 /// Needs of tests. A word of [`REQUIRE`] is one of these, or `all`.
-pub const NEEDS: [&str; 16] = [
+pub const NEEDS: [&str; 17] = [
     "cp",
     "diff",
     "fio",
     "fuse",
     "git",
+    "losetup",
     "nbdcopy",
     "openssl",
     "parquet-reader",

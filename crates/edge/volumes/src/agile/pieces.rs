@@ -1,10 +1,8 @@
 //! The space that a server lends, in pieces. A piece is zeroed, durably, before it is free.
 
-use crate::leg::{BLOCK, FileError, FileLeg, Memory, Storage, zero};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use crate::leg::{BLOCK, FileError, FileLeg, Memory, Storage, open_alone, zero};
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -52,12 +50,7 @@ impl Pieces {
         if !exists && size.is_none() {
             return Err(FileError::Missing(shown()));
         }
-        let opened = OpenOptions::new().read(true).write(true).create(!exists).truncate(false).open(path);
-        let mut file = opened.map_err(failed("cannot be opened"))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            Errno::WOULDBLOCK => FileError::InUse(shown()),
-            error => failed("cannot be locked")(error.into()),
-        })?;
+        let mut file = open_alone(path, exists)?;
         if let Some(size) = size.filter(|_| !exists) {
             file.set_len(size + FRONT).map_err(failed("has no room"))?;
         }

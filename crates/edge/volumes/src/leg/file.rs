@@ -4,11 +4,11 @@
 use crate::leg::task::{BLOCK, Begun, End, Source, Task};
 use flashyard_blk::Operation;
 use flashyard_service::Failure;
-use rustix::fs::{FallocateFlags, FlockOperation, fallocate, flock};
+use rustix::fs::{FallocateFlags, FlockOperation, OFlags, fallocate, flock};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSliceMut, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, Weak};
@@ -33,6 +33,9 @@ pub enum FileError {
     /// Another process has it, or another leg.
     #[error("{0}: in use by another server, or by another volume of this one")]
     InUse(String),
+    /// It is a block device that is in use beside our servers, or by one.
+    #[error("{0}: mounted, or part of another device, or in use by another volume")]
+    Claimed(String),
     /// No block fits.
     #[error("{path}: it has {bytes} bytes, a volume needs at least one block of {BLOCK}")]
     Small {
@@ -120,12 +123,7 @@ impl FileLeg {
         if !exists && size.is_none() {
             return Err(FileError::Missing(shown()));
         }
-        let options = OpenOptions::new().read(true).write(true).create(!exists).truncate(false).open(path);
-        let mut file = options.map_err(failed("cannot be opened"))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            Errno::WOULDBLOCK => FileError::InUse(shown()),
-            error => failed("cannot be locked")(error.into()),
-        })?;
+        let mut file = open_alone(path, exists)?;
         if let Some(size) = size.filter(|_| !exists) {
             file.set_len(size).map_err(failed("has no room"))?;
         }
@@ -239,6 +237,29 @@ impl FileLeg {
             self.spare.push(bytes);
         }
     }
+}
+
+/// Opens a file, or makes it, and keeps other servers away from it; from a block device also mounts, and devices that are made of others.
+///
+/// Errors: it cannot be opened, or is in use.
+pub(crate) fn open_alone(path: &Path, exists: bool) -> Result<File, FileError> {
+    let shown = || path.display().to_string();
+    let failed = |doing| move |source| FileError::Io { path: path.display().to_string(), doing, source };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(!exists).truncate(false);
+    if path.metadata().is_ok_and(|found| found.file_type().is_block_device()) {
+        // The lock is one among programs that ask for it.
+        options.custom_flags(OFlags::EXCL.bits() as i32);
+    }
+    let file = options.open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::ResourceBusy => FileError::Claimed(shown()),
+        _ => failed("cannot be opened")(error),
+    })?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        Errno::WOULDBLOCK => FileError::InUse(shown()),
+        error => failed("cannot be locked")(error.into()),
+    })?;
+    Ok(file)
 }
 
 /// A thread: carries out jobs until there are no more.

@@ -10,7 +10,7 @@ mod throttle;
 pub(crate) use drive::DriveLeg;
 pub use drive::{OpenDrive, RunsDrive};
 pub use file::FileError;
-pub(crate) use file::{FileLeg, zero};
+pub(crate) use file::{FileLeg, open_alone, zero};
 pub(crate) use memory::Memory;
 pub(crate) use remote::RemoteLeg;
 pub(crate) use task::{BLOCK, Begun, End, Source, Task};
