@@ -211,3 +211,14 @@ fn many_files_that_are_deleted_while_open_stop_no_others() {
     assert_eq!(left.len(), 2, "{left:?}");
     volume.again();
 }
+
+#[test]
+fn a_name_that_is_too_long_is_refused_for_that() {
+    if !is_able(&[]) {
+        return;
+    }
+    let volume = Volume::new(64 * MIB);
+    let error = |len: usize| std::fs::metadata(volume.at.join("n".repeat(len))).expect_err("it is not there");
+    assert_eq!(error(255).kind(), std::io::ErrorKind::NotFound);
+    assert_eq!(error(256).kind(), std::io::ErrorKind::InvalidFilename, "{}", error(256));
+}

@@ -108,12 +108,15 @@ fn check_gone<D: Volume>(fs: &mut FileSystem<D>, ino: u32) -> Result<(), FsError
 impl<D: Volume> FileSystem<D> {
     /// Looks up the inode of a name in a directory.
     ///
-    /// Errors: not a directory, no such name.
+    /// Errors: not a directory, no such name, one that is not allowed.
     pub fn lookup(&mut self, parent: u32, name: &[u8]) -> Result<u32, FsError> {
         match name {
             b"." => Ok(parent),
             b".." => Ok(self.inode(parent)?.parent),
-            _ => self.directory(parent)?.find(name).map(|(ino, _)| ino).ok_or(FsError::NotFound),
+            _ => {
+                check_name(name)?;
+                self.directory(parent)?.find(name).map(|(ino, _)| ino).ok_or(FsError::NotFound)
+            }
         }
     }
 

@@ -137,6 +137,13 @@ fn a_write_that_finds_too_little_space_says_how_much_it_wrote_or_has_changed_not
     assert_clean(&mut fs);
 }
 
+#[test]
+fn a_name_that_is_too_long_is_told_from_one_that_is_not_there() {
+    let mut fs = volume(1200, 16, Config::default());
+    assert_eq!(fs.lookup(ROOT, &[b'n'; 255]), Err(FsError::NotFound));
+    assert_eq!(fs.lookup(ROOT, &[b'n'; 256]), Err(FsError::BadName));
+}
+
 /// A volume that was written over many times: `part` of it is in use, all over the place.
 fn aged(blocks: u32, segment_blocks: u32, part: f64) -> (FileSystem<MemoryDevice>, Vec<u32>) {
     let config = Config { discards: DiscardPolicy::Never, dirty_pages_max: 64, ..Config::default() };
