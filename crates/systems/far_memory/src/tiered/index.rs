@@ -37,6 +37,12 @@ pub trait Index {
     fn metadata_bytes(&self) -> u64 {
         0
     }
+
+    /// Whether metadata have the tags of a set, so that they say which line has the block, or that none has it. Elsewhere a tag lies beside
+    /// its data, and a line is read to know.
+    fn has_tags(&self) -> bool {
+        false
+    }
 }
 
 /// The direct map: block address modulo lines, and tags beside data. Alloy Cache.
@@ -80,6 +86,11 @@ impl Index for SetIndex {
 
     fn metadata_bytes(&self) -> u64 {
         4 * self.lines
+    }
+
+    /// \[P\] sheet §5: metadata "identify the exact position of a cache block within a given set"
+    fn has_tags(&self) -> bool {
+        true
     }
 }
 

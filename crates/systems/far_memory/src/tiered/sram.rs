@@ -12,7 +12,9 @@ pub struct Sram {
     bytes: u64,
     granules: Box<dyn Policy + Send>,
     last: u32,
-    /// Look-ups that had to read DRAM for metadata.
+    /// Whether the last look-up had to read DRAM for metadata.
+    missed: bool,
+    /// Look-ups that had to, and whose access read a line of DRAM as well.
     double_reads: u64,
 }
 
@@ -26,25 +28,30 @@ impl Sram {
             return Err(MemoryError::Range { name: "bytes of SRAM", value: bytes, range: "64 B to 16 MiB" });
         }
         let granules = PolicyKind::Lru.cache(granules as u32);
-        Ok(Self { bytes, granules, last: u32::MAX, double_reads: 0 })
+        Ok(Self { bytes, granules, last: u32::MAX, missed: false, double_reads: 0 })
     }
 
     /// Reads metadata and calls `missed` for each granule that was not there and is now.
     #[inline]
     pub fn read(&mut self, metadata: Granules, mut missed: impl FnMut(u32)) {
-        let mut any = false;
+        self.missed = false;
         for granule in metadata.first..metadata.first + metadata.count {
             // The last one used is there, and stays the last.
             if granule != self.last && !self.granules.access(granule.into()).is_hit() {
-                any = true;
+                self.missed = true;
                 missed(granule);
             }
             self.last = granule;
         }
-        self.double_reads += u64::from(any);
     }
 
-    /// Look-ups that had to read DRAM for metadata.
+    /// The access whose metadata were read last reads a line of DRAM.
+    #[inline]
+    pub fn reads_a_line(&mut self) {
+        self.double_reads += u64::from(self.missed);
+    }
+
+    /// Accesses that read DRAM for metadata and for a line.
     pub fn double_reads(&self) -> u64 {
         self.double_reads
     }
@@ -65,6 +72,7 @@ mod tests {
         let mut read = |first, count| {
             let mut missed = Vec::new();
             sram.read(Granules { first, count }, |granule| missed.push(granule));
+            sram.reads_a_line();
             missed
         };
         assert_eq!(read(5, 1), [5]);

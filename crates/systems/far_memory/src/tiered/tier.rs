@@ -1,5 +1,9 @@
 //! A tier: DRAM behind an index, CXL memory behind it, and the time of each access.
 //!
+//! Metadata with the tags of a set say that a block is not there: CXL memory is asked at once, since no line of the set is one to look at.
+//! Where the tag lies beside its data the line is read to know. A double read is an access that reads DRAM for metadata and for a line: the
+//! article's "both the index-related metadata and the cache block data from the DRAM cache".
+//!
 //! Source: \[P\] sheet micro-ginkgo §3.4, §3.6 and §3.7. Lines are allocated on a miss, of loads as of stores, and written back when they leave;
 //! write-backs are counted and take no time of an access. \[A\] §8
 
@@ -48,7 +52,7 @@ impl TierCounters {
 pub struct TierTimes {
     /// DRAM that had the block.
     pub hits: SimSpan,
-    /// DRAM that was read in vain.
+    /// Lines of DRAM that were read in vain.
     pub probes: SimSpan,
     /// DRAM read for metadata.
     pub metadata: SimSpan,
@@ -151,17 +155,15 @@ impl Tier {
     /// Looks a block up in DRAM, fetches it where it is not there, and returns the time that this takes.
     #[inline]
     fn look_up(&mut self, set: u64, block: u64, write: bool) -> SimSpan {
-        let begins = self.now;
-        // All lines of a set lie in one row where blocks are small: the first one stands for them.
-        self.now = self.dram.line(begins, set * self.set_bytes);
-        let probe = self.now.since(begins);
         match self.lines.access_in(set, block, write) {
             Lookup::Hit => {
+                let line = self.read_line(set);
                 self.counters.hits += 1;
-                self.times.hits += probe;
-                probe
+                self.times.hits += line;
+                line
             }
             Lookup::Miss(evicted) => {
+                let probe = if self.index.has_tags() { SimSpan::ZERO } else { self.read_line(set) };
                 self.counters.misses += 1;
                 self.counters.write_backs += u64::from(evicted.is_some_and(|evicted| evicted.dirty));
                 self.times.probes += probe;
@@ -169,6 +171,16 @@ impl Tier {
                 if self.convention.serial_probe { probe + self.cxl } else { self.cxl }
             }
         }
+    }
+
+    /// Reads a line of a set. All of them lie in one row where blocks are small: the first one stands for them.
+    #[inline]
+    fn read_line(&mut self, set: u64) -> SimSpan {
+        let begins = self.now;
+        self.now = self.dram.line(begins, set * self.set_bytes);
+        // Metadata that SRAM lacked were read for this access as well.
+        self.srams.iter_mut().for_each(Sram::reads_a_line);
+        self.now.since(begins)
     }
 
     /// Its counts.
@@ -254,13 +266,29 @@ mod tests {
         for block in [0, 1, 4, 0] {
             tier.access(block, false, block != 0);
         }
-        assert_eq!(tier.srams().iter().map(Sram::double_reads).collect::<Vec<_>>(), [3, 2]);
+        // Only the last access finds its block, and the smaller SRAM no longer has its metadata.
+        assert_eq!(tier.srams().iter().map(Sram::double_reads).collect::<Vec<_>>(), [1, 0]);
         assert_eq!(tier.counters().metadata_reads, 3);
         assert_eq!(tier.metadata_bytes(), 256);
-        // Metadata lies behind the lines, in a row of its own.
-        let lines = tier.rows().0;
-        assert_eq!(lines, 4 + 3);
+        // Metadata lies behind the lines, in a row of its own. Of the lines themselves the one hit was read.
+        assert_eq!(tier.rows().0, 1 + 3);
         assert!(tier.times().metadata >= SimSpan::from_ns(3 * 80));
+    }
+
+    #[test]
+    fn a_set_whose_tags_are_metadata_reads_no_line_in_vain() {
+        let mut tier = tier(SetIndex { lines: 64, ways: 4 });
+        let ns = SimSpan::from_ns;
+        // Nothing is there: metadata says so, and CXL memory is asked.
+        tier.access(0, false, true);
+        assert_eq!(tier.times(), TierTimes { hits: ns(0), probes: ns(0), metadata: ns(100), cxl: ns(200) });
+        assert_eq!(tier.rows().0, 1);
+        // Another granule takes the place of the first one in the smaller SRAM. The block hit there then takes two reads of DRAM.
+        tier.access(4, false, true);
+        tier.access(0, false, false);
+        assert_eq!(tier.srams().iter().map(Sram::double_reads).collect::<Vec<_>>(), [1, 0]);
+        let TierCounters { metadata_reads, hits, misses, .. } = tier.counters();
+        assert_eq!((metadata_reads, hits, misses, tier.rows().0), (3, 1, 2, 3 + 1));
     }
 
     #[test]
