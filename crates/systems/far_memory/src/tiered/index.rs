@@ -15,12 +15,14 @@ pub struct Granules {
 }
 
 /// The answer of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// The set of lines that may have the block; `None` where no line may, and CXL memory is asked at once.
     pub set: Option<u64>,
     /// Metadata that the answer took.
     pub metadata: Granules,
+    /// Whether a learned function was computed.
+    pub is_computed: bool,
 }
 
 /// Says where a block may be.
@@ -55,7 +57,7 @@ pub struct DirectIndex {
 impl Index for DirectIndex {
     #[inline]
     fn map(&self, block: u64) -> Mapping {
-        Mapping { set: Some(block % self.lines), metadata: Granules::default() }
+        Mapping { set: Some(block % self.lines), ..Mapping::default() }
     }
 }
 
@@ -77,7 +79,7 @@ impl Index for SetIndex {
         let ways = u64::from(self.ways);
         let set = block % (self.lines / ways);
         let first = (set * ways / LINES_OF_GRANULE) as u32;
-        Mapping { set: Some(set), metadata: Granules { first, count: 1 } }
+        Mapping { set: Some(set), metadata: Granules { first, count: 1 }, is_computed: false }
     }
 
     fn ways(&self) -> u32 {
@@ -115,7 +117,7 @@ impl Index for RankIndex {
     fn map(&self, block: u64) -> Mapping {
         let rank = || self.before[(block / 64) as usize] + self.touched.before_in_word(block);
         let set = self.touched.has(block).then(|| rank() % self.lines);
-        Mapping { set, metadata: Granules::default() }
+        Mapping { set, ..Mapping::default() }
     }
 }
 
@@ -144,7 +146,8 @@ mod tests {
             prop_assert_eq!(direct_set, Some(direct(block, pages)));
             prop_assert_eq!(direct(block, pages) / HUGE_PAGE_BLOCKS, page_of_dram(block / HUGE_PAGE_BLOCKS, pages));
             let unison = SetIndex { lines, ways: 4 };
-            let Mapping { set, metadata } = unison.map(block);
+            let Mapping { set, metadata, is_computed } = unison.map(block);
+            prop_assert!(!is_computed);
             prop_assert!(set.is_some_and(|set| set < lines / 4));
             prop_assert_eq!(metadata, Granules { first: (set.unwrap_or(0) / 4) as u32, count: 1 });
             prop_assert!(u64::from(metadata.first) * 64 < unison.metadata_bytes());

@@ -144,9 +144,12 @@ impl Index for LearnedIndex {
             Granules { first, count: last / GRANULE - first + 1 }
         };
         if record.pieces.is_empty() {
-            return Mapping { set: Some(direct(block, self.dram_pages)), metadata: up_to(0) };
+            let set = Some(direct(block, self.dram_pages));
+            return Mapping { set, metadata: up_to(0), is_computed: false };
         }
-        let Some(segment) = record.segment_of(offset) else { return Mapping { set: None, metadata: up_to(1) } };
+        let Some(segment) = record.segment_of(offset) else {
+            return Mapping { set: None, metadata: up_to(1), is_computed: true };
+        };
         let lines = record.lines_of(segment);
         let line = match self.place_by {
             PlaceBy::Modulo if lines > 0 => u32::from(record.pieces[segment].place) + u32::from(offset) % lines,
@@ -154,7 +157,7 @@ impl Index for LearnedIndex {
         };
         let set = (lines > 0).then(|| u64::from(record.base + line));
         // The next segment's place says how many lines this one has.
-        Mapping { set, metadata: up_to((segment + 2).min(record.pieces.len())) }
+        Mapping { set, metadata: up_to((segment + 2).min(record.pieces.len())), is_computed: true }
     }
 
     fn metadata_bytes(&self) -> u64 {
@@ -231,7 +234,8 @@ mod tests {
                 let learned = !index.pages[page as usize].record.pieces.is_empty();
                 for offset in 0..HUGE_PAGE_BLOCKS {
                     let block = page * HUGE_PAGE_BLOCKS + offset;
-                    let Mapping { set, metadata } = index.map(block);
+                    let Mapping { set, metadata, is_computed } = index.map(block);
+                    prop_assert_eq!(is_computed, learned, "pages of the direct map have no function");
                     prop_assert!(metadata.count >= 1);
                     let last = u64::from(metadata.first + metadata.count - 1);
                     prop_assert!(last * 64 < index.metadata_bytes());

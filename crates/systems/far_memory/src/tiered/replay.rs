@@ -306,10 +306,8 @@ fn tier(
         TierKind::GinkgoMany => learn(MANY_SEGMENTS, PlaceBy::Modulo)?,
         TierKind::Ideal => Box::new(RankIndex::new(lines, trained.clone())),
     };
-    let index_time = if kind.is_learned() { config.convention.index_time } else { SimSpan::ZERO };
-    let convention = Convention { index_time, ..config.convention };
     let srams = if kind.is_counted() { &config.srams[..] } else { &config.srams[..config.srams.len().min(1)] };
-    let tier = Tier::new(index, (lines, config.block_bytes), config.dram, config.cxl, convention, srams)?;
+    let tier = Tier::new(index, (lines, config.block_bytes), config.dram, config.cxl, config.convention, srams)?;
     Ok((kind, tier, learned))
 }
 

@@ -33,6 +33,8 @@ pub struct TierCounters {
     pub write_backs: u64,
     /// Lines of DRAM read for metadata.
     pub metadata_reads: u64,
+    /// Accesses for which a learned function was computed.
+    pub computed: u64,
 }
 
 impl TierCounters {
@@ -65,16 +67,17 @@ pub struct TierTimes {
 pub struct Convention {
     /// Whether a miss costs the look in DRAM as well; the article's formula has CXL memory alone.
     pub serial_probe: bool,
-    /// Computing the index.
+    /// Computing a learned function, where there is one: pages that keep the direct map need none.
     pub index_time: SimSpan,
 }
 
 impl TierTimes {
-    /// The mean time of `accesses` in nanoseconds.
-    pub fn mean_ns(&self, accesses: u64, convention: Convention) -> f64 {
+    /// The mean time of accesses in nanoseconds; `counters` are theirs.
+    pub fn mean_ns(&self, counters: &TierCounters, convention: Convention) -> f64 {
         let probes = if convention.serial_probe { self.probes } else { SimSpan::ZERO };
+        let index = convention.index_time.as_ps() as f64 * counters.computed as f64;
         let sum = self.hits + probes + self.metadata + self.cxl;
-        sum.as_ps() as f64 / 1e3 / accesses.max(1) as f64 + convention.index_time.as_ps() as f64 / 1e3
+        (sum.as_ps() as f64 + index) / 1e3 / counters.accesses.max(1) as f64
     }
 }
 
@@ -149,7 +152,9 @@ impl Tier {
                 self.cxl
             }
         };
-        self.latencies.record(metadata + rest + self.convention.index_time);
+        let index = if mapping.is_computed { self.convention.index_time } else { SimSpan::ZERO };
+        self.counters.computed += u64::from(mapping.is_computed);
+        self.latencies.record(metadata + rest + index);
     }
 
     /// Looks a block up in DRAM, fetches it where it is not there, and returns the time that this takes.
@@ -250,10 +255,12 @@ mod tests {
         let ns = SimSpan::from_ns;
         let expected = TierTimes { hits: ns(80), probes: ns(100 + 80), metadata: ns(0), cxl: ns(400) };
         assert_eq!(tier.times(), expected);
-        assert_eq!(tier.times().mean_ns(3, SERIAL), 220.0);
-        assert_eq!(tier.times().mean_ns(3, LITERAL), 160.0);
-        assert_eq!(tier.times().mean_ns(3, Convention { index_time: ns(5), ..LITERAL }), 165.0);
         let counters = tier.counters();
+        assert_eq!(tier.times().mean_ns(&counters, SERIAL), 220.0);
+        assert_eq!(tier.times().mean_ns(&counters, LITERAL), 160.0);
+        let slow = Convention { index_time: ns(6), ..LITERAL };
+        assert_eq!(tier.times().mean_ns(&counters, slow), 160.0, "a direct map computes nothing");
+        assert_eq!(tier.times().mean_ns(&TierCounters { computed: 2, ..counters }, slow), 164.0);
         assert_eq!((counters.hits, counters.misses, counters.write_backs, counters.conflicts()), (1, 2, 1, 0));
         assert_eq!(tier.rows(), (3, 2));
         assert_eq!(tier.latencies().count(), 3);

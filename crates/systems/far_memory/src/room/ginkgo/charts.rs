@@ -83,7 +83,7 @@ fn latency(records: &Records) -> ChartSection {
     let by_time = |(program, tier): (&'static str, TierKind)| {
         let values = INDEX_NS.map(|time| {
             let record = found(records, of(program))?;
-            Some((record.tier(tier).serial_ns + time) / record.tier(TierKind::Alloy).serial_ns)
+            Some(record.tier(tier).with_index(time) / record.tier(TierKind::Alloy).serial_ns)
         });
         ChartSeries::of_categories(&format!("{program}, {}", tier.name()), values)
     };

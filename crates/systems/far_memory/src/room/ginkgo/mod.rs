@@ -7,7 +7,7 @@ mod result;
 mod runs;
 mod section;
 
-use crate::tiered::{Convention, TierKind, replay};
+use crate::tiered::{TierKind, replay};
 use crate::trace::Trace;
 use flashyard_describe::reproduce::{NamedStudy, StudyError};
 use flashyard_describe::{
@@ -109,8 +109,7 @@ fn run(
     let config = tiering.replay(program, trace.as_ref(), &tiers, scenario.seed);
     let replayed = replay(&config, observer)?.ok_or(ScenarioError::Interrupted)?;
     let figures = &replayed.tiers[0];
-    let index_time = if tier.is_learned() { config.convention.index_time } else { SimSpan::ZERO };
-    let mean_ns = figures.times.mean_ns(figures.counters.accesses, Convention { index_time, ..config.convention });
+    let mean_ns = figures.times.mean_ns(&figures.counters, config.convention);
     Ok(Measured {
         design: name.to_owned(),
         detail: result::detail(figures),

@@ -66,6 +66,8 @@ pub(crate) struct TierRecord {
     pub(super) conflicts: u64,
     pub(super) bypasses: u64,
     pub(super) write_backs: u64,
+    /// Accesses for which a learned function was computed.
+    pub(super) computed: u64,
     /// Share of DRAM lines that were read in an open row, in percent.
     pub(super) row_hits_percent: f64,
     /// Mean latency: with the look in DRAM before CXL memory, and by the article's formula. Without the time of an index.
@@ -80,6 +82,11 @@ pub(crate) struct TierRecord {
 }
 
 impl TierRecord {
+    /// Mean latency with the look in DRAM before CXL memory where computing a learned function takes so long.
+    pub(super) fn with_index(&self, index_ns: f64) -> f64 {
+        self.serial_ns + index_ns * self.computed as f64 / self.accesses.max(1) as f64
+    }
+
     /// Share of accesses that CXL memory answered, in percent.
     pub(super) fn miss_percent(&self) -> f64 {
         100.0 * self.misses as f64 / self.accesses.max(1) as f64
@@ -216,9 +223,8 @@ impl NamedRun for GinkgoRun {
 fn record(name: String, replayed: &Replayed) -> GinkgoRecord {
     let tier = |figures: &TieredFigures| {
         let counters = figures.counters;
-        let mean = |serial_probe| {
-            figures.times.mean_ns(counters.accesses, Convention { serial_probe, index_time: SimSpan::ZERO })
-        };
+        let mean =
+            |serial_probe| figures.times.mean_ns(&counters, Convention { serial_probe, index_time: SimSpan::ZERO });
         let percent = |count: u64| 100.0 * count as f64 / counters.accesses.max(1) as f64;
         TierRecord {
             tier: figures.kind.name().to_owned(),
@@ -227,6 +233,7 @@ fn record(name: String, replayed: &Replayed) -> GinkgoRecord {
             conflicts: counters.conflicts(),
             bypasses: counters.bypasses,
             write_backs: counters.write_backs,
+            computed: counters.computed,
             row_hits_percent: 100.0 * figures.row_hits,
             serial_ns: mean(true),
             literal_ns: mean(false),
