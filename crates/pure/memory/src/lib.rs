@@ -48,9 +48,9 @@ mod topology;
 
 pub use access::{Access, AccessKind, Accesses};
 pub use accesses::{
-    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Commit, Components, Graph, GraphRegions, Journal, JournalConfig,
-    Mix, MixConfig, PageRank, Placed, Rmat, ShortestPaths, SlabLookups, SlabTree, Stream, StreamKernel, Strides,
-    StridesConfig, TreeLookups, Triangles,
+    ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Commit, Components, GapComponents, GapPageRank, Graph,
+    GraphRegions, Journal, JournalConfig, Mix, MixConfig, PageRank, Placed, Rmat, ShortestPaths, SlabLookups, SlabTree,
+    Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
 };
 pub use ahead::{Ahead, AheadConfig, AheadCounters, Place, Stages};
 pub use annotate::{AnnotationRules, Determinism};

@@ -4,9 +4,10 @@ use crate::trace::{Trace, TraceSource};
 use flashyard_describe::ScenarioError;
 use flashyard_kernel::Rng;
 use flashyard_memory::{
-    Access, Accesses, AnnotationRules, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint, Graph,
-    GraphRegions, Journal, JournalConfig, MemoryError, Mix, MixConfig, PAGE_BYTES, PageRank, Placed, Rmat,
-    ShortestPaths, SlabLookups, SlabTree, Stream, StreamKernel, Strides, StridesConfig, TreeLookups, Triangles,
+    Access, Accesses, AnnotationRules, ApexMap, BPlusTree, BPlusTreeConfig, Bfs, Chase, Components, Endpoint,
+    GapComponents, GapPageRank, Graph, GraphRegions, Journal, JournalConfig, MemoryError, Mix, MixConfig, PAGE_BYTES,
+    PageRank, Placed, Rmat, ShortestPaths, SlabLookups, SlabTree, Stream, StreamKernel, Strides, StridesConfig,
+    TreeLookups, Triangles,
 };
 
 /// A program.
@@ -38,6 +39,10 @@ pub enum Program {
     Bfs(Rmat),
     /// PageRank.
     PageRank(Rmat),
+    /// PageRank of the GAP benchmark suite, over its Kronecker graph.
+    GapPageRank(Rmat),
+    /// Connected components of the GAP benchmark suite, over its Kronecker graph.
+    GapComponents(Rmat),
     /// Connected components.
     Components(Rmat),
     /// Shortest paths.
@@ -89,6 +94,10 @@ pub enum Source<'a> {
     Bfs(Box<Bfs<'a>>),
     /// Of PageRank.
     PageRank(Box<PageRank<'a>>),
+    /// Of PageRank of the GAP benchmark suite.
+    GapPageRank(Box<GapPageRank<'a>>),
+    /// Of connected components of the GAP benchmark suite.
+    GapComponents(Box<GapComponents<'a>>),
     /// Of look-ups in a tree.
     BTree(TreeLookups<'a>),
     /// Of look-ups in a tree in slabs.
@@ -126,6 +135,8 @@ impl<'a> Source<'a> {
         match self {
             Self::Components(source) => Some(Self::Components(source.clone())),
             Self::PageRank(source) => Some(Self::PageRank(source.clone())),
+            Self::GapPageRank(source) => Some(Self::GapPageRank(source.clone())),
+            Self::GapComponents(source) => Some(Self::GapComponents(source.clone())),
             Self::ShortestPaths(source) => Some(Self::ShortestPaths(source.clone())),
             Self::Triangles(source) => Some(Self::Triangles(source.clone())),
             _ => None,
@@ -137,6 +148,8 @@ impl<'a> Source<'a> {
         match self {
             Self::Components(source) => Some(source.rounds()),
             Self::PageRank(source) => Some(source.rounds()),
+            Self::GapPageRank(source) => Some(source.rounds()),
+            Self::GapComponents(source) => Some(source.rounds()),
             Self::ShortestPaths(source) => Some(source.rounds()),
             Self::Triangles(source) => Some(source.rounds()),
             _ => None,
@@ -158,6 +171,8 @@ impl Accesses for Source<'_> {
             Self::Stream(source) => source.next_access(),
             Self::Bfs(source) => source.next_access(),
             Self::PageRank(source) => source.next_access(),
+            Self::GapPageRank(source) => source.next_access(),
+            Self::GapComponents(source) => source.next_access(),
             Self::BTree(source) => source.next_access(),
             Self::SlabTree(source) => source.next_access(),
             Self::Journal(source) => source.next_access(),
@@ -198,6 +213,7 @@ impl Program {
             | Self::Components(rmat)
             | Self::ShortestPaths(rmat)
             | Self::Triangles(rmat) => Data::Graph(Graph::rmat(*rmat)?),
+            Self::GapPageRank(rmat) | Self::GapComponents(rmat) => Data::Graph(Graph::kronecker(*rmat)?),
             Self::BTree(config) => Data::Tree(BPlusTree::build(*config)?),
             Self::SlabTree(keys) => Data::SlabTree(SlabTree::build(*keys)?),
             Self::Trace => Data::Trace(trace.cloned().ok_or(WITHOUT_DATA)?),
@@ -214,6 +230,8 @@ impl Program {
     pub fn bytes(&self, data: &Data) -> Option<u64> {
         match (self, data) {
             (Self::ShortestPaths(_), Data::Graph(graph)) => Some(ShortestPaths::bytes(graph)),
+            (Self::GapPageRank(_), Data::Graph(graph)) => Some(GapPageRank::bytes(graph)),
+            (Self::GapComponents(_), Data::Graph(graph)) => Some(GapComponents::bytes(graph)),
             (_, Data::Graph(graph)) => Some(GraphRegions::of(graph).bytes()),
             (_, Data::Tree(tree)) => Some(tree.bytes()),
             (_, Data::SlabTree(tree)) => Some(tree.bytes()),
@@ -268,6 +286,8 @@ impl Program {
         Some(match self {
             Self::Bfs(_) => Source::Bfs(Box::new(Bfs::new(graph, core))),
             Self::PageRank(_) => Source::PageRank(Box::new(PageRank::new(graph))),
+            Self::GapPageRank(_) => Source::GapPageRank(Box::new(GapPageRank::new(graph))),
+            Self::GapComponents(_) => Source::GapComponents(Box::new(GapComponents::new(graph))),
             Self::Components(_) => Source::Components(Box::new(Components::new(graph))),
             Self::ShortestPaths(_) => Source::ShortestPaths(Box::new(ShortestPaths::new(graph, core))),
             Self::Triangles(_) => Source::Triangles(Box::new(Triangles::new(graph))),
@@ -335,6 +355,8 @@ impl Program {
             // first accesses bring them in.
             Self::Bfs(_)
             | Self::PageRank(_)
+            | Self::GapPageRank(_)
+            | Self::GapComponents(_)
             | Self::Components(_)
             | Self::ShortestPaths(_)
             | Self::Triangles(_)

@@ -2,6 +2,8 @@
 
 mod apex_map;
 mod btree;
+mod gap;
+mod gap_components;
 mod graph;
 mod journal;
 mod kernels;
@@ -13,6 +15,8 @@ mod walks;
 
 pub use apex_map::ApexMap;
 pub use btree::{BPlusTree, BPlusTreeConfig, TreeLookups};
+pub use gap::GapPageRank;
+pub use gap_components::GapComponents;
 pub use graph::{Graph, GraphRegions, Rmat};
 pub use journal::{Commit, Journal, JournalConfig};
 pub use kernels::{Components, ShortestPaths, Triangles};

@@ -156,8 +156,8 @@ mod tests {
 
     const SMALL: [&str; 5] = [
         "tiering.slab_tree.btree.keys=20000",
-        "tiering.pagerank.pagerank.scale=14",
-        "tiering.bfs.bfs.scale=14",
+        "tiering.gap_pagerank.pagerank.scale=14",
+        "tiering.gap_components.cc.scale=14",
         "tiering.apex_map.apex.words=1000000",
         "tiering.window=0.5",
     ];

@@ -27,7 +27,7 @@ pub(super) struct Sections {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TieringSection {
-    /// Name of the program that is run, a section of `btree`, `slab_tree`, `pagerank`, `bfs` or `apex_map`.
+    /// Name of the program that is run, a section of `btree`, `slab_tree`, `pagerank`, `gap_pagerank`, `gap_components`, `bfs` or `apex_map`.
     #[serde(default)]
     pub(super) program: Option<String>,
     /// In its place a file with loads and stores that were traced; `FILE#FORMAT` names its format. It is replayed once.
@@ -76,6 +76,12 @@ pub(crate) struct TieringSection {
     /// PageRank over a generated graph.
     #[serde(default)]
     pagerank: BTreeMap<String, GraphSection>,
+    /// PageRank of the GAP benchmark suite, over a Kronecker graph whose vertices are numbered at random.
+    #[serde(default)]
+    gap_pagerank: BTreeMap<String, GraphSection>,
+    /// Connected components of the GAP benchmark suite, over a graph of the same kind.
+    #[serde(default)]
+    gap_components: BTreeMap<String, GraphSection>,
     /// Breadth-first searches over a generated graph.
     #[serde(default)]
     bfs: BTreeMap<String, GraphSection>,
@@ -158,7 +164,8 @@ impl TieringSection {
     fn programs(&self) -> Vec<&str> {
         let trees = self.btree.keys().chain(self.slab_tree.keys());
         let walks = self.pagerank.keys().chain(self.bfs.keys());
-        trees.chain(walks).chain(self.apex_map.keys()).map(String::as_str).collect()
+        let suite = self.gap_pagerank.keys().chain(self.gap_components.keys());
+        trees.chain(walks).chain(suite).chain(self.apex_map.keys()).map(String::as_str).collect()
     }
 
     /// The program called `name`.
@@ -168,11 +175,15 @@ impl TieringSection {
         let tree = self.btree.get(name).map(TreeSection::program);
         let slabs = || self.slab_tree.get(name).map(|tree| Program::SlabTree(tree.keys));
         let rank = || self.pagerank.get(name).map(|graph| Program::PageRank(graph.rmat(seed)));
+        let components = || self.gap_components.get(name).map(|graph| Program::GapComponents(graph.rmat(seed)));
+        let gap = || self.gap_pagerank.get(name).map(|graph| Program::GapPageRank(graph.rmat(seed)));
         let bfs = || self.bfs.get(name).map(|graph| Program::Bfs(graph.rmat(seed)));
         let apex = || self.apex_map.get(name).map(ApexMapSection::program);
         let known = || Unknown::new("program", name, self.programs().into_iter()).to_string();
         tree.or_else(slabs)
             .or_else(rank)
+            .or_else(gap)
+            .or_else(components)
             .or_else(bfs)
             .or_else(apex)
             .ok_or_else(|| ScenarioError::value("tiering.program", known()))
