@@ -128,8 +128,9 @@ struct CachesSection {
     level1: WaysSection,
     /// The level behind it.
     level2: WaysSection,
-    /// The last level.
-    level3: WaysSection,
+    /// A level behind that one, where there is one.
+    #[serde(default)]
+    level3: Option<WaysSection>,
 }
 
 /// A level of cache without times.
@@ -234,7 +235,8 @@ impl TieringSection {
     /// Levels of cache.
     pub(super) fn levels(&self) -> Vec<FilterLevel> {
         let CachesSection { level1, level2, level3 } = &self.caches;
-        [level1, level2, level3].map(|level| FilterLevel { bytes: level.size.0.get(), ways: level.ways }).into()
+        let levels = [level1, level2].into_iter().chain(level3);
+        levels.map(|level| FilterLevel { bytes: level.size.0.get(), ways: level.ways }).collect()
     }
 
     /// The section with another window.
