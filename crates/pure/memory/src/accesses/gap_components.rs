@@ -40,7 +40,7 @@ impl Regions {
     }
 }
 
-/// What the kernel is at.
+/// The part of the kernel that is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Labels,
