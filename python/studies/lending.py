@@ -120,11 +120,11 @@ def lender_choice() -> Page:
         one = designs[0]
         others = ", ".join(gigabytes(design, 1)[:-5] for design in designs[1:])
         taken, late = one["harvest"]["processors_taken"], one["harvest"]["contended"]
-        came_late = f"{late} of {taken}" if taken else ""
+        came_late = f"{late}, {taken}" if taken else ""
         rows.append(
             (name(one), f"{gigabytes(one, 1)[:-5]} ({others})", us(p99(one)), us(one["latency_us"]["mean"]), came_late, percent(evenness(one["drives"]), 1))
         )
-    titles = ("choice", "throughput of the enclosure, GB/s", "p99", "mean", "came too late, of those taken", "evenness")
+    titles = ("choice", "throughput of the enclosure, GB/s", "p99", "mean", "swaps lost, beside those that succeeded", "evenness")
     first = by_seed[0]
     rates = [design["throughput_bytes_per_s"] / 1e9 for design in first]
     panels = [("Throughput of the enclosure, GB/s", rates, 1), ("p99 of the enclosure, µs", [p99(design) for design in first], 0)]

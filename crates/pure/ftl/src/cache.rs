@@ -62,7 +62,7 @@ impl CacheCounters {
         self.misses_per_access().unwrap_or(0.0)
     }
 
-    /// The same; absent without an access.
+    /// Misses for each access, absent without one.
     pub fn misses_per_access(&self) -> Option<f64> {
         let total = self.local_hits + self.offsite_hits + self.misses;
         (total > 0).then(|| self.misses as f64 / total as f64)

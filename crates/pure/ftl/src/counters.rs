@@ -31,7 +31,7 @@ impl FtlCounters {
         self.amplification().unwrap_or(1.0)
     }
 
-    /// The same; absent before the first.
+    /// Write amplification, absent before the first slot of the host.
     pub fn amplification(&self) -> Option<f64> {
         (self.host_slots > 0).then(|| self.programmed_slots() as f64 / self.host_slots as f64)
     }
