@@ -159,7 +159,7 @@ impl Chain {
                 Link::Priority(shares) => Box::new(Prioritized::new(shares)),
                 Link::Stripe { legs, chunk } => Box::new(Striped::new(legs, chunk)),
                 Link::Mirror(legs) => Box::new(Mirrored::new(legs, info.limits.blocks)),
-                Link::Versions(room) => Box::new(Versioned::new(room)),
+                Link::Versions(room) => Box::new(Versioned::new(room).on_a_new_leg()),
             };
             let legs = match number + 1 {
                 last if last == count => (0..link.legs()).map(|leg| Below::Leg(Leg(leg))).collect(),

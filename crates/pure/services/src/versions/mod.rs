@@ -37,6 +37,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct Versioned {
     room: VersionRoom,
+    /// Whether nothing was ever written to the leg.
+    leg_is_new: bool,
     layout: Option<Layout>,
     recovery: Option<Recovery>,
     refusal: Option<Refusal>,
@@ -75,6 +77,7 @@ impl Versioned {
     pub fn new(room: VersionRoom) -> Self {
         Self {
             room,
+            leg_is_new: false,
             layout: None,
             recovery: None,
             refusal: None,
@@ -102,6 +105,12 @@ impl Versioned {
             logged: 0,
             limbo: VecDeque::new(),
         }
+    }
+
+    /// On a leg to which nothing was ever written, as those of a world in virtual time: images of other keys are not looked for.
+    #[must_use]
+    pub fn on_a_new_leg(self) -> Self {
+        Self { leg_is_new: true, ..self }
     }
 
     /// Takes a version, and returns its slot: [`Versioned::is_kept`] says when it is there for good.
@@ -567,7 +576,7 @@ impl Service for Versioned {
     fn start(&mut self, now: SimTime, legs: &[VolumeInfo], out: &mut Orders) {
         self.layout = Layout::new(self.room, &legs[0]);
         match self.layout {
-            Some(layout) => self.recovery = Some(Recovery::new(layout)),
+            Some(layout) => self.recovery = Some(Recovery::new(layout, self.leg_is_new)),
             None => self.patience.break_down(Failure::Failed),
         }
         self.go_on(now, out);

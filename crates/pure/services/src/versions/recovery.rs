@@ -80,13 +80,14 @@ pub(super) struct Recovery {
     is_damaged: bool,
     /// The shape of an image that other keys have made.
     other: Option<Shape>,
+    leg_is_new: bool,
     pub(super) generation: u64,
     pub(super) map: Map,
     pub(super) image: Vec<u8>,
 }
 
 impl Recovery {
-    pub(super) fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: Layout, leg_is_new: bool) -> Self {
         Self {
             step: Step::Image(0, 0),
             layout,
@@ -94,6 +95,7 @@ impl Recovery {
             newest: None,
             is_damaged: false,
             other: None,
+            leg_is_new,
             generation: 0,
             map: Map::new(layout.blocks as u32, layout.store as u32),
             image: Vec::new(),
@@ -191,6 +193,7 @@ impl Recovery {
                 Ok(Step::Log(0))
             }
             None if self.is_damaged => Err(Refusal::Damaged),
+            None if self.leg_is_new => self.write(),
             None => Ok(Step::Search(self.layout.images_from())),
         }
     }
